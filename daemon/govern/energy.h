@@ -30,7 +30,7 @@ enum energy_source {
     ENERGY_SOURCE_COUNT,
 };
 
-/* What the configuration states about the board. */
+/* The power of the board, as the configuration states it. */
 struct energy_stated {
     uint32_t active_mw; /* at full work of ours; 0: not stated */
     uint32_t idle_mw;

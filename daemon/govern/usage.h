@@ -38,7 +38,7 @@ struct usage *usage_table_get(struct usage_table *usage_table, uint32_t uid);
 /* Returns the first one if *at is 0, then the next; NULL: no more. */
 const struct usage *usage_table_next(const struct usage_table *usage_table, size_t *at);
 
-/* Charges @uj of a request whose budget is @energy_a_minute joules (0: none). */
+/* Charges @uj of a request with a budget of @energy_a_minute joules (0: none). */
 void usage_charge(struct usage *usage, uint64_t uj, enum energy_source source, uint32_t energy_a_minute,
                   uint64_t boot_us);
 

@@ -69,7 +69,7 @@ void accounts_finish(struct accounts *accounts);
 /* Finds the account of @uid or makes it. It lives as long as it has requests, debts or bytes. Returns 0 or -ENOMEM. */
 int accounts_get(struct accounts *accounts, uint32_t uid, struct account **ret_account);
 
-/* Forgets accounts without requests, bytes and suspicion whose spending no longer counts. */
+/* Forgets accounts without requests, bytes and suspicion once their spending no longer counts. */
 void accounts_sweep(struct accounts *accounts, uint64_t now_us, uint64_t boot_us);
 
 /* Returns how many more requests @account may have: by the limit on live ones or on waiting ones, whichever is less. */

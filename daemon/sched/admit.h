@@ -62,7 +62,7 @@ int admit_check(const struct queue *queue, const struct job *job, const struct g
 
 /*
  * Evaluates all deadlines again and sets job::urgent for those that would be missed in the fair order. plan_make()
- * calls it; anyone else who asks the queue for its order calls it first.
+ * calls it; other callers of the queue's order call it first.
  */
 void admit_mark_urgent(struct queue *queue, const struct governor_limits *limits, uint64_t boot_us);
 

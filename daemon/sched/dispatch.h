@@ -19,8 +19,8 @@
  * - Boosts: a starving step (others had DISPATCH_STARVE_SLICES slices since it was suspended) gets one slice between
  *   theirs, so that it ends. So does a new step of a class that has aged. A boosted step is not suspended for a higher
  *   class.
- * - The class gate and GOVERNOR_PAUSED suspend what runs within one part of its step. A step whose requests have all
- *   ended may pass the gate: it costs one part and frees pages.
+ * - The class gate and GOVERNOR_PAUSED suspend what runs within one part of its step. A step with requests that have
+ *   all ended may pass the gate: it costs one part and frees pages.
  * - The step of a suspect shares its engine with no other begun or waiting step.
  *
  * The processors rest separately: for a slice on one, the other rests only by the duty that both have in common (heat),
@@ -43,7 +43,7 @@
 /* A step that is suspended for higher classes gets a slice for this many of theirs. */
 #define DISPATCH_STARVE_SLICES 3u
 
-/* The same while a realtime request waits for its first token, which is promised within one slice and its own work. */
+/* Replaces it while a realtime request waits for its first token, which is promised within a slice and its own work. */
 #define DISPATCH_STARVE_FIRST 100u
 
 enum dispatch_state {
@@ -74,7 +74,7 @@ struct dispatch_step {
     uint64_t from_us;       /* when it began to run, or was suspended */
     uint64_t awaited_us;    /* since when a higher class waits for its end; 0: none does */
     uint64_t held_us;       /* processor time of its finished slices */
-    /* dispatch::held_us at its suspension: time of others since then tells whether it starves */
+    /* The value of dispatch::held_us at its suspension. The time of others since then tells whether it starves. */
     uint64_t suspended_at_us;
     uint32_t n_leaving; /* sequences closed while in it, held until it ends */
     struct dispatch_leaver leaving[PLAN_ENTRIES];
@@ -185,8 +185,8 @@ void dispatch_on_lost(struct dispatch *dispatch, const struct engine_queue *eq, 
 /*
  * Returns the job to be preempted, or NULL; to be called again until then. Its step is suspended by the gate and is in
  * the way of others: a realtime request waits for its first token, but an engine holds only two begun steps; or an
- * earlier turn of a session is in it whose next turn may pass the gate (job::behind). Without live requests such a step
- * ends within a part.
+ * earlier turn of a session is in it, and the next turn may pass the gate (job::behind). Without live requests such a
+ * step ends within a part.
  */
 struct job *dispatch_find_victim(const struct dispatch *dispatch, struct queue *queue, const struct dispatch_input *in);
 

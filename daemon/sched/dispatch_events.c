@@ -44,7 +44,7 @@ static void settle(struct dispatch_step *step)
 
 /* ---- steps in progress */
 
-static bool is_under_way(const struct dispatch_step *step)
+static bool is_in_progress(const struct dispatch_step *step)
 {
     return step->state != DISPATCH_FREE && step->state != DISPATCH_ENDED;
 }
@@ -54,7 +54,7 @@ struct dispatch_step *dispatch_find(struct dispatch *dispatch, const struct engi
     for (size_t i = 0; i < DISPATCH_STEPS; i++) {
         struct dispatch_step *step = &dispatch->steps[i];
 
-        if (is_under_way(step) && step->eq == eq && step->id == id) {
+        if (is_in_progress(step) && step->eq == eq && step->id == id) {
             return step;
         }
     }
@@ -130,7 +130,7 @@ static void advance(struct dispatch *dispatch, const struct engine_queue *eq, ui
 
 static bool has_leaving(const struct dispatch_step *step, uint64_t number)
 {
-    for (uint32_t i = 0; is_under_way(step) && i < step->n_leaving; i++) {
+    for (uint32_t i = 0; is_in_progress(step) && i < step->n_leaving; i++) {
         if (step->leaving[i].number == number) {
             return true;
         }
@@ -158,7 +158,7 @@ static void count_leaving(const struct dispatch *dispatch, struct engine_queue *
     for (size_t i = 0; i < DISPATCH_STEPS; i++) {
         const struct dispatch_step *step = &dispatch->steps[i];
 
-        for (uint32_t k = 0; step->eq == eq && is_under_way(step) && k < step->n_leaving; k++) {
+        for (uint32_t k = 0; step->eq == eq && is_in_progress(step) && k < step->n_leaving; k++) {
             if (!is_counted(dispatch, i, step->leaving[k].number)) {
                 eq->n_leaving++;
                 eq->n_pages_leaving += step->leaving[k].n_pages;
@@ -251,7 +251,7 @@ void dispatch_on_lost(struct dispatch *dispatch, const struct engine_queue *eq, 
     for (size_t i = 0; i < DISPATCH_STEPS; i++) {
         struct dispatch_step *step = &dispatch->steps[i];
 
-        if (step->eq != eq || !is_under_way(step)) {
+        if (step->eq != eq || !is_in_progress(step)) {
             continue;
         }
         if (step->state == DISPATCH_RUNNING || step->state == DISPATCH_SUSPENDING) {
@@ -286,7 +286,7 @@ void dispatch_leave(struct dispatch *dispatch, const struct job *job)
     for (size_t i = 0; i < DISPATCH_STEPS; i++) {
         struct dispatch_step *step = &dispatch->steps[i];
 
-        for (uint32_t k = 0; is_under_way(step) && k < step->plan.n_entries; k++) {
+        for (uint32_t k = 0; is_in_progress(step) && k < step->plan.n_entries; k++) {
             if (step->plan.entries[k].job == job && step->n_leaving < PLAN_ENTRIES) {
                 step->leaving[step->n_leaving++] =
                     (struct dispatch_leaver){ .number = dispatch->last_leaving, .n_pages = job->n_pages };
@@ -298,28 +298,26 @@ void dispatch_leave(struct dispatch *dispatch, const struct job *job)
 
 /* ---- questions */
 
-bool dispatch_is_busy(const struct dispatch *dispatch, const struct engine_queue *eq)
+static bool is_any_in_progress(const struct dispatch *dispatch, const struct engine_queue *eq, bool alone)
 {
     for (size_t i = 0; i < DISPATCH_STEPS; i++) {
         const struct dispatch_step *step = &dispatch->steps[i];
 
-        if (step->eq == eq && is_under_way(step)) {
+        if (step->eq == eq && is_in_progress(step) && (step->plan.alone || !alone)) {
             return true;
         }
     }
     return false;
 }
 
+bool dispatch_is_busy(const struct dispatch *dispatch, const struct engine_queue *eq)
+{
+    return is_any_in_progress(dispatch, eq, false);
+}
+
 bool dispatch_is_alone(const struct dispatch *dispatch, const struct engine_queue *eq)
 {
-    for (size_t i = 0; i < DISPATCH_STEPS; i++) {
-        const struct dispatch_step *step = &dispatch->steps[i];
-
-        if (step->eq == eq && is_under_way(step) && step->plan.alone) {
-            return true;
-        }
-    }
-    return false;
+    return is_any_in_progress(dispatch, eq, true);
 }
 
 double dispatch_awaited_ns(const struct dispatch *dispatch, const struct engine_queue *eq)
@@ -330,7 +328,7 @@ double dispatch_awaited_ns(const struct dispatch *dispatch, const struct engine_
         const struct dispatch_step *step = &dispatch->steps[i];
         double left_ns = step->plan.estimated_ns - 1000.0 * (double)step->held_us;
 
-        if (step->eq != eq || !is_under_way(step) || step->state == DISPATCH_SUSPENDED) {
+        if (step->eq != eq || !is_in_progress(step) || step->state == DISPATCH_SUSPENDED) {
             continue;
         }
         ns = (ns < 0.0 ? 0.0 : ns) + (left_ns > 0.0 ? left_ns : 0.0);

@@ -55,38 +55,31 @@ static bool is_open(const struct dispatch_view *view, enum processor processor, 
 
 /* ---- steps */
 
-struct dispatch_step *dispatch_runner(const struct dispatch *dispatch)
+static struct dispatch_step *find_in(const struct dispatch *dispatch, enum dispatch_state a, enum dispatch_state b)
 {
     for (size_t i = 0; i < DISPATCH_STEPS; i++) {
         const struct dispatch_step *step = &dispatch->steps[i];
 
-        if (step->state == DISPATCH_RUNNING || step->state == DISPATCH_SUSPENDING) {
+        if (step->state == a || step->state == b) {
             return (struct dispatch_step *)step;
         }
     }
     return NULL;
+}
+
+struct dispatch_step *dispatch_runner(const struct dispatch *dispatch)
+{
+    return find_in(dispatch, DISPATCH_RUNNING, DISPATCH_SUSPENDING);
 }
 
 struct dispatch_step *dispatch_waiter(const struct dispatch *dispatch)
 {
-    for (size_t i = 0; i < DISPATCH_STEPS; i++) {
-        const struct dispatch_step *step = &dispatch->steps[i];
-
-        if (step->state == DISPATCH_WAITING || step->state == DISPATCH_WITHDRAWING) {
-            return (struct dispatch_step *)step;
-        }
-    }
-    return NULL;
+    return find_in(dispatch, DISPATCH_WAITING, DISPATCH_WITHDRAWING);
 }
 
 struct dispatch_step *dispatch_free_step(struct dispatch *dispatch)
 {
-    for (size_t i = 0; i < DISPATCH_STEPS; i++) {
-        if (dispatch->steps[i].state == DISPATCH_FREE) {
-            return &dispatch->steps[i];
-        }
-    }
-    return NULL;
+    return find_in(dispatch, DISPATCH_FREE, DISPATCH_FREE);
 }
 
 bool dispatch_is_pointless(const struct dispatch_step *step)
@@ -232,7 +225,7 @@ static bool is_let(const struct dispatch_view *view, const struct job *job)
            account_wait_us(job->account, job->limits.tokens_a_minute, view->in->boot_us) == 0;
 }
 
-/* True if @job waits for a slot of an engine whose steps must end before one comes free. */
+/* True if @job waits for a slot of an engine, and its steps must end before one comes free. */
 static bool seeks_slot(const struct dispatch_view *view, const struct job *job, const struct engine_queue *eq)
 {
     return job->state == JOB_WAITING && job->eq == eq && is_let(view, job);
@@ -252,7 +245,9 @@ static bool seeks_end(const struct dispatch_view *view, const struct job *job, c
     return false;
 }
 
-bool dispatch_is_blocked(const struct dispatch_view *view, const struct job *job, const struct dispatch_step *step)
+/* True if @job belongs to the engine of @step and can't begin because of suspended steps there, or before @step has
+ * ended. */
+static bool is_blocked(const struct dispatch_view *view, const struct job *job, const struct dispatch_step *step)
 {
     if (step->n_leaving > 0 && seeks_slot(view, job, step->eq)) {
         return true; /* for the slot of a sequence that leaves with the step */
@@ -301,7 +296,7 @@ int dispatch_priority_of(const struct dispatch_view *view, const struct dispatch
     if (dispatch_is_pointless(step)) {
         return PRIORITY_REALTIME;
     }
-    return dispatch_highest(view, step->priority, dispatch_is_blocked, step);
+    return dispatch_highest(view, step->priority, is_blocked, step);
 }
 
 /* ---- preemption */
@@ -310,7 +305,7 @@ int dispatch_priority_of(const struct dispatch_view *view, const struct dispatch
  * sequence of its session, which nothing else can give it. */
 static bool is_kept_out(const struct dispatch_view *view, const struct job *job, const struct dispatch_step *step)
 {
-    return (job->priority == PRIORITY_REALTIME && !job->has_first && dispatch_is_blocked(view, job, step)) ||
+    return (job->priority == PRIORITY_REALTIME && !job->has_first && is_blocked(view, job, step)) ||
            seeks_end(view, job, step);
 }
 

@@ -13,7 +13,7 @@
 /* Below every class. */
 #define DISPATCH_NO_PRIORITY (-1)
 
-/* What a question refers to. */
+/* The state that a question refers to. */
 struct dispatch_view {
     const struct dispatch *dispatch;
     struct queue *queue;
@@ -49,10 +49,6 @@ bool dispatch_preempts(const struct dispatch_view *view, const struct job *job, 
 
 /* True if @job makes it wrong that @step waits behind the running step. */
 bool dispatch_displaces(const struct dispatch_view *view, const struct job *job, const struct dispatch_step *step);
-
-/* True if @job belongs to the engine of @step and can't begin because of suspended steps there, or before @step has
- * ended. */
-bool dispatch_is_blocked(const struct dispatch_view *view, const struct job *job, const struct dispatch_step *step);
 
 /* True if the sequence of @job is being opened: its class holds back lower ones for the microseconds that this
  * takes. */

@@ -26,7 +26,7 @@ struct busy_slot {
 
 /* Everything between a job and its tokens; times in ns on the chip. */
 struct outlook {
-    /* prompts that come first in any case: of higher classes, with promised deadlines, older ones */
+    /* Prompts that come first in any case: of higher classes, with promised deadlines, older ones. */
     double before;
     double mine;        /* its account's part of that, and its own prompt */
     double others;      /* what the other accounts of its class compute meanwhile */
@@ -38,7 +38,7 @@ struct outlook {
     double paced;       /* the same where answers with near deadlines need shorter steps */
     double paced_ns;    /* and how long they do */
 
-    /* What it waits for until it has a slot. */
+    /* Wait for a slot. */
     int64_t n_slots; /* slots lacking: those wanted first and its own, less free and given ones; 0 or below: none */
     double n_pages;  /* pages lacking */
     struct busy_slot slots[ESTIMATE_SLOTS]; /* which come free when their answers end */
@@ -221,16 +221,12 @@ static double other_steps_of(const struct queue *queue, const struct job *job)
  * worst. */
 static double elsewhere_of(const struct queue *queue, const struct job *job)
 {
+    const struct job *other = queue_first_from(queue, (size_t)job->priority + 1);
     double ns = 0.0;
-    struct list *link;
 
-    for (size_t i = (size_t)job->priority + 1; i < PRIORITY_COUNT; i++) {
-        list_for_each (link, &queue->jobs[i]) {
-            const struct job *other = container_of(link, struct job, link);
-
-            if (estimate_counts(other) && other->eq != job->eq) {
-                ns += whole_answer_ns(other);
-            }
+    for (; other; other = queue_next(queue, other)) {
+        if (estimate_counts(other) && other->eq != job->eq) {
+            ns += whole_answer_ns(other);
         }
     }
     return ns;

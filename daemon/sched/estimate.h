@@ -12,13 +12,13 @@
 
 #include "sched/queue.h"
 
-/* What decides whether another job comes first: the fair order, or deadlines that are near. */
+/* Whether another job comes first is decided by the fair order, or by near deadlines. */
 enum estimate_order {
     ORDER_FAIR,
     ORDER_URGENT,
 };
 
-/* What the estimate depends on. */
+/* The state that an estimate depends on. */
 struct estimate_view {
     const struct queue *queue;
     const struct governor_limits *limits; /* of all processors */

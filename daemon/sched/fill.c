@@ -164,7 +164,7 @@ static void room_init(struct room *room, struct plan *plan, struct job *const *j
 
 /* ---- job by job */
 
-/* Shortens the step for an answer whose deadline is near: the pieces of other jobs give way. */
+/* Shortens the step for an answer with a near deadline: the pieces of other jobs give way. */
 static void keep_pace(struct room *room, const struct job *job)
 {
     double least_ns = cost_of(&room->plan->eq->cost, &room->plan->load);
@@ -304,7 +304,7 @@ static void fill_level(struct room *room, struct job *const *jobs, uint32_t n)
         room->reserved_rows = 0;
         room->reserved_ns = 0.0;
     }
-    /* What is left is less than a row for each. If nothing was planned at all, this takes them one after the other. */
+    /* The rest is less than a row for each. If nothing was planned at all, this takes them one after the other. */
     for (uint32_t i = 0; i < n; i++) {
         if (planned[i] == 0) {
             fill_one(room, jobs[i], false);

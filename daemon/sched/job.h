@@ -86,8 +86,8 @@ bool job_may_move(const struct job *job, enum job_state to);
  * engine's slots by class, and counts n_pages while JOB_ASSIGNED (set them before that move). */
 void job_move(struct job *job, enum job_state to, uint64_t now_us);
 
-/* Resets the counters of @job, whose sequence is gone with all that was computed or is in progress. What is known
- * stays known. The caller removes it from its steps: job_settle() must not follow for those. */
+/* Resets the counters of @job after its sequence is gone, with all that was computed or is in progress. What is
+ * known stays known. The caller removes it from its steps: job_settle() must not follow for those. */
 void job_forget(struct job *job);
 
 /* Counts one more step in progress with @n_rows rows and, at their end, @n_tok tokens of @job. */

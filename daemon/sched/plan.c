@@ -127,7 +127,7 @@ static void leave_out(struct queue *queue, const struct plan *plan, const struct
 
     queue->round++;
     for (size_t i = 0; i < PRIORITY_COUNT; i++) {
-        bool anybody = false;
+        bool any = false;
 
         list_for_each (link, &queue->jobs[i]) {
             struct job *job = container_of(link, struct job, link);
@@ -136,16 +136,16 @@ static void leave_out(struct queue *queue, const struct plan *plan, const struct
             if (wants && !job->yields && is_ready(job, in) &&
                 account_wait_us(job->account, job->limits.tokens_a_minute, in->boot_us) == 0) {
                 queue_leave_out(queue, job);
-                anybody = true;
+                any = true;
             }
         }
-        if (!anybody) {
+        if (!any) {
             queue->virtual_time[i] = num_max(queue->virtual_time[i], latest_start(plan, (enum priority)i));
         }
     }
 }
 
-/* Returns the engine of the first job in the line, or of one that ties with it and whose engine has waited longer. */
+/* Returns the engine of the first job in the line, or of one that ties with it if its engine has waited longer. */
 static struct engine_queue *next_engine(const struct line *line, uint64_t now_us)
 {
     struct job *best = line->jobs[0];

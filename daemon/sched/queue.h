@@ -29,7 +29,7 @@
  * in twice this plus two steps in progress, which is well within the promised five seconds. */
 #define QUEUE_AGE_ASSIGNED_US 1000000u
 
-/* The same for a class without a slot, from the arrival of its first job or its last service. Twice this, an opening
+/* Period for a class without a slot, from the arrival of its first job or its last service. Twice this, an opening
  * and a step are less than five seconds. */
 #define QUEUE_AGE_WAITING_US 1500000u
 
@@ -44,7 +44,7 @@
  * recomputed again and again. Of fewer slots that would be too many for a class that others precede. */
 #define QUEUE_MANY_SLOTS 4u
 
-/* That last slot may hold a quarter of the pages while other requests are refused some. */
+/* A class's last slot may hold a quarter of the pages while other requests are refused some. */
 #define QUEUE_LAST_PART 4u
 
 /* At an engine with few slots, a job that got one by age keeps it until it has got further than before, but at most
@@ -117,8 +117,8 @@ struct queue {
      * was not left waiting starts here. */
     uint64_t virtual_time[PRIORITY_COUNT];
     double burst_ns[PRIORITY_COUNT];        /* largest recent prompt: one like it may arrive at any time */
-    double burst_answer_ns[PRIORITY_COUNT]; /* the same for answers, */
-    /* and the engine of that answer: only compared, as it may be gone */
+    double burst_answer_ns[PRIORITY_COUNT]; /* largest recent answer */
+    /* The engine of that answer is only compared, as it may be gone. */
     const struct engine_queue *burst_eq[PRIORITY_COUNT];
     double caution[PRIORITY_COUNT]; /* safety factor of estimates that are promised; see QUEUE_CAUTION_MOST */
     uint64_t round;                 /* number of the last plan that considered all jobs */
@@ -185,18 +185,17 @@ struct job *queue_next_slot(const struct queue *queue, const struct governor_lim
                             uint64_t boot_us);
 
 /*
- * Returns the job whose sequence is to be closed to make room, or NULL; to be called again until then. After
- * queue_preempt() it waits again and is recomputed later; its pages may stay cached (Close with keep). It may be in
- * steps in progress, whose results for it are dropped. At a full engine a slot or pages are taken by the first of these
- * rules that helps:
+ * Returns the job to lose its sequence, to make room, or NULL; to be called again until then. After queue_preempt() it
+ * waits again and is recomputed later; its pages may stay cached (Close with keep). It may be in steps in progress;
+ * their results for it are dropped. At a full engine a slot or pages are taken by the first of these rules that helps:
  *
  * - By any job from the daemon's own work (job::yields), which itself takes a slot from no job.
  * - By any job from an idle session (job::retained), the one idle longest.
  * - By any job from a parked job, the one parked longest.
- * - By any job from one whose account is out of budget (tokens or energy a minute) for longer than computing it again
+ * - By any job from one with an account out of budget (tokens or energy a minute) for longer than computing it again
  *   takes, if it is in no step and has no deadline. It takes a slot back by its order when it may spend again.
  * - By a higher class from a lower one, without ageing: from the lowest class, and there from the job that loses least.
- * - By a job that would miss its deadline, from one of its class without a deadline, or whose deadline is met.
+ * - By a job that would miss its deadline, from one of its class without a deadline, or with a deadline already met.
  * - By an account that has had less, from one of its class with at least two slots: if it has none, or by weight fewer
  *   even with one more than the other with one less. So one user's requests don't shut out another's, and no slot is
  *   taken back and forth.
@@ -213,15 +212,15 @@ struct job *queue_find_victim(const struct queue *queue, const struct governor_l
 /* True if @job may take the slot of @from by its class, at any time. */
 bool queue_gives_slot(const struct job *job, const struct job *from);
 
-/* Preempts @job, whose slot was taken: what was computed is forgotten, and it waits again at its old position among
+/* Preempts @job: its slot was taken, what was computed is forgotten, and it waits again at its old position among
  * the jobs of its account. */
 void queue_preempt(struct queue *queue, struct job *job, uint64_t now_us);
 
 /* Returns the deadline of @job that is not met yet (boot clock); 0: none. */
 uint64_t queue_deadline_us(const struct job *job);
 
-/* Returns a job whose deadline has passed unmet and marks it late, or NULL. The caller ends it (queue_remove) and
- * calls again. */
+/* Returns a job with a deadline that has passed unmet and marks it late, or NULL. The caller ends it (queue_remove)
+ * and calls again. */
 struct job *queue_next_expired(const struct queue *queue, uint64_t boot_us);
 
 /* Returns the next deadline of all that is not met yet (boot clock); 0: none. */

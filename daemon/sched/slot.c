@@ -89,7 +89,7 @@ static bool finds_room(const struct job *job, const struct governor_limits *limi
     uint32_t n_spare = job->priority == PRIORITY_REALTIME ? ENGINE_QUEUE_SPARE : 0;
     bool has_slot = eq->n_taken < eq->n_slots &&
                     (eq->n_leaving == 0 || (job->n_pages == 0 && eq->n_taken + eq->n_leaving < eq->n_slots + n_spare));
-    /* Even if none of its pages is shared: then the engine will not refuse it, and no request waits for its pages. */
+    /* It fits even without shared pages: then the engine will not refuse it, and no request waits for its pages. */
     bool fits_unshared = eq->n_pages == 0 || pages.promised + job_pages(job) + pages.reserved <= pages.allowed;
     /* The engine has refused another job. One that was never refused may still ask, if by its length it would fit. */
     bool fits_beside = job->n_pages == 0 && job->n_most > 0 && eq->n_pages > 0 &&
@@ -120,7 +120,7 @@ enum reason {
     REASON_NONE,
 };
 
-/* What a choice is made for: a job without room, and the moment. */
+/* A job without room, and the moment of the choice. */
 struct want {
     const struct queue *queue;
     const struct job *job;

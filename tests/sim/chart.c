@@ -1,7 +1,6 @@
 /*
- * One panel after the other, all over the same time. What is denser than the paper (slices, tokens) is summed
- * over columns of COLUMN_PX; lines keep the least and the greatest of each column, so that nothing short is
- * lost.
+ * Draws one panel below the other, all over the same time. What is denser than the picture (slices, tokens) is summed
+ * over columns of COLUMN_PX. Lines keep the least and the greatest value of each column, so nothing short is lost.
  */
 #include "chart.h"
 #include "base/mem.h"
@@ -43,14 +42,14 @@ struct chart {
     struct scenario scenario;
     double column_ns;
     struct column lines[LINE_COUNT][COLUMNS];
-    double held_ns[2][COLUMNS]; /* by lane */
+    double held_ns[2][COLUMNS]; /* by engine */
     double tokens[PRIORITY_COUNT][COLUMNS];
     uint32_t missed[2][COLUMNS]; /* with us, and without us */
     struct change changes[CHANGES];
     uint32_t n_changes;
 };
 
-/* A place on the paper: values from @low to @high. */
+/* The area of one panel: values from @low to @high. */
 struct panel {
     double top;
     double height;
@@ -241,7 +240,7 @@ static void write_bars(FILE *out, const struct panel *panel, const double *value
     fprintf(out, "\"/>\n");
 }
 
-/* Greatest of a line, and at least @least. */
+/* Returns the greatest value of a line, and at least @least. */
 static double top_of(const struct chart *chart, enum line which, double least)
 {
     for (uint32_t i = 0; i < COLUMNS; i++) {
@@ -325,7 +324,7 @@ static void write_heat(const struct chart *chart, FILE *out, const struct panel 
     write_key(out, LEFT_PX + 314, panel->top - 6, "target", "target");
 }
 
-/* A band of modes, with the cause written where there is room. */
+/* Draws the modes as a band, with the cause where there is room. */
 static void write_modes(const struct chart *chart, FILE *out, const struct panel *panel)
 {
     fprintf(out,
@@ -376,7 +375,7 @@ static void write_tokens(const struct chart *chart, FILE *out, struct panel *pan
     }
 }
 
-/* Seconds below everything, at a round distance of at most twelve. */
+/* Labels the time axis in seconds, at a round distance of at most twelve. */
 static void write_time(const struct chart *chart, FILE *out, double top, double bottom)
 {
     double lasts_s = (double)chart->scenario.run.lasts_ms / 1000.0;

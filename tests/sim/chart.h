@@ -1,9 +1,9 @@
 /*
- * Drawing: a run as a picture
+ * Chart: a run as a picture
  *
- * Collects what happened, and writes an SVG with one time axis for all: frames and misses, our slices and the
- * duty, the temperature against its target, the governor's modes and causes, requests under way, tokens a
- * second. Everything takes a NULL drawing and does nothing then.
+ * Collects what happened, and writes an SVG with one time axis for all: frames and misses, our slices and the duty, the
+ * temperature against its target, the governor's modes and causes, requests in progress, tokens a second. All functions
+ * take a NULL chart and do nothing then.
  */
 #ifndef SOTTO_SIM_CHART_H
 #define SOTTO_SIM_CHART_H
@@ -24,7 +24,7 @@ void chart_load(struct chart *chart, uint64_t at_ns, double share);
 void chart_queue(struct chart *chart, uint64_t at_ns, uint32_t n_live);
 void chart_tokens(struct chart *chart, uint64_t at_ns, uint32_t n, enum priority priority);
 
-/* @title in one line, above. False: the file could not be written. */
+/* Writes the picture, with @title in one line at the top. Returns false if the file could not be written. */
 bool chart_write(const struct chart *chart, const char *path, const char *title);
 
 #endif

@@ -2,11 +2,11 @@
 #include "base/num.h"
 #include <assert.h>
 
-/* Of voice turns, in permille: those that are cut short by the next. */
+/* Voice turns, in permille, that the next one cuts short. */
 #define CUT_SHORT 250u
 /* Tokens that a slow reader takes at once. */
 #define SLOW_TOK 8u
-/* Who is refused for ever, or is told no time, tries again after so long. */
+/* A client that is refused for good, or without a time, tries again after this. */
 #define GIVES_UP_MS 5000
 
 static uint64_t now_ns(const struct client *client)
@@ -29,7 +29,7 @@ static void ask_later(struct client *client, uint64_t after_ns)
     timeline_enter(client->server->timeline, &client->ask, now_ns(client) + after_ns);
 }
 
-/* When it has something to ask again. */
+/* Returns the time until the client asks again. */
 static uint64_t pause_ns(struct client *client)
 {
     switch ((enum pattern)client->family->pattern) {
@@ -123,7 +123,7 @@ static void on_ask(void *owner)
     }
 }
 
-/* The reader has read, or the speaker speaks again. */
+/* The client has read on, or its speaker speaks again. */
 static void on_act(void *owner)
 {
     struct client *client = owner;

@@ -1,7 +1,7 @@
 /*
- * Clients: who asks, how long, how often, and how they read
+ * Clients: what they ask for, how often, and how they read
  *
- * Each has numbers of its own that follow from the seed and its place, not from what the others do.
+ * Each draws its own random numbers, which follow from the seed and its index, not from what the others do.
  */
 #ifndef SOTTO_SIM_CLIENTS_H
 #define SOTTO_SIM_CLIENTS_H
@@ -17,14 +17,14 @@ struct client {
     struct rng rng;
     uint32_t uid;
     uint32_t number;
-    struct request *requests[CLIENT_REQUESTS]; /* under way */
+    struct request *requests[CLIENT_REQUESTS]; /* in progress */
     uint32_t n_open;
     uint64_t n_asked;
-    bool is_told;            /* to come again, for want of a place */
-    uint32_t cut_tok;        /* tokens after which it speaks again; 0: it hears out */
-    struct request *acts_on; /* what @act is about */
+    bool is_told;            /* was told when to return */
+    uint32_t cut_tok;        /* tokens after which it speaks again; 0: it listens to the end */
+    struct request *acts_on; /* the request that @act is about */
     struct timeline_event ask;
-    struct timeline_event act; /* cuts short, or reads on */
+    struct timeline_event act; /* interrupts, or reads on */
 };
 
 struct clients {
@@ -34,11 +34,11 @@ struct clients {
 
 void clients_init(struct clients *clients, struct server *server, const struct scenario *scenario);
 
-/* They leave, with all that is under way. */
+/* All clients leave; their requests in progress are cancelled. */
 void clients_leave(struct clients *clients);
 void clients_finish(struct clients *clients);
 
-/* For the desk. */
+/* Callback of the server. */
 void clients_on_token(void *client, struct request *request);
 void clients_on_end(void *client, struct request *request, enum server_end how);
 

@@ -1,10 +1,10 @@
 /*
- * Families: what kinds of worlds there are
+ * Families: the kinds of worlds
  *
- * Written before the controllers, from what chips, screens and apps do, and on purpose wider than anything in
- * daemon/sched assumes: resistance to heat over a factor of four, time constants of 1 to 60 s, sensors in
- * whole degrees and up to 2 s late, others' heat up to 80 % of what the target allows, steps of 3 to 80 ms,
- * cost models that begin 30 % off.
+ * They were written before the controllers, from what chips, screens and apps do, and are wider than anything that
+ * daemon/sched and daemon/govern assume: thermal resistance over a factor of four, time constants of 1 to 60 s, sensors
+ * in whole degrees and up to 2 s late, others' heat up to 80 % of what the target allows, steps of 3 to 80 ms, cost
+ * models that begin 30 % off.
  */
 #include "base/num.h"
 #include "rng.h"
@@ -69,7 +69,7 @@ static void add_load(struct scenario *scenario, int64_t at_ms, int64_t base, int
         (struct scenario_load){ .at_ms = at_ms, .base_permille = base, .app_permille = app };
 }
 
-/* A screen whose frames are never late by themselves: at most @most permille of their period. */
+/* Makes a screen with frames that are never late by themselves: they take at most @most permille of their period. */
 static void make_screen(struct scenario *scenario, struct rng *rng, int64_t most)
 {
     int64_t base = rng_between(rng, 50, most / 2);
@@ -185,7 +185,7 @@ static void make_hint(struct scenario *scenario, struct rng *rng)
 
 /* ---- heat */
 
-/* Watts that bring the chip to its target. */
+/* Returns the power that brings the chip to its target. */
 static int64_t budget_mw(const struct scenario *scenario)
 {
     const struct scenario_heat *heat = &scenario->heat;
@@ -280,7 +280,7 @@ static void make_models(struct scenario *scenario, struct rng *rng)
     if (rng_chance(rng, 500)) {
         make_screen(scenario, rng, 600);
     } else {
-        scenario->sense.has_load = rng_chance(rng, 300); /* without, nothing bounds a slice */
+        scenario->sense.has_load = rng_chance(rng, 300); /* without, no slice is bounded */
     }
     add_voice(scenario, rng, 1);
     add_documents(scenario, rng, rng_between(rng, 1, 4))->engine = 1;
@@ -290,7 +290,7 @@ static void make_models(struct scenario *scenario, struct rng *rng)
     scenario->run.lasts_ms = rng_between(rng, 6000, 12000);
 }
 
-/* Everybody has a seat all the time: a share that is less than one can't be cut finer than whole requests. */
+/* Gives each request a slot all the time: a share of less than one slot can't be cut finer than whole requests. */
 static void make_roomy(struct scenario_engine *engine, struct rng *rng)
 {
     engine->fixed_us = rng_spread(rng, 3000, 12000);
@@ -309,7 +309,7 @@ static void make_fair(struct scenario *scenario, struct rng *rng)
     for (int64_t i = 0; i < n; i++) {
         struct scenario_clients *clients = add_clients(scenario, PATTERN_DOCUMENT, 2, priority);
 
-        /* More of prompts than any share of any step: they always have work. */
+        /* More prompts than any share of any step, so there is always work. */
         clients->prompt = rng_spread(rng, 400, 1500);
         clients->answer = rng_between(rng, 1, 6);
         clients->at_once = 8;
@@ -321,7 +321,7 @@ static void make_fair(struct scenario *scenario, struct rng *rng)
     scenario->run.lasts_ms = 30000;
 }
 
-/* The second model has its own accounts, each in its turn. */
+/* Gives the second model its own accounts, alternating. */
 static void make_twins(struct scenario *scenario, struct rng *rng)
 {
     make_fair(scenario, rng);
@@ -332,7 +332,7 @@ static void make_twins(struct scenario *scenario, struct rng *rng)
     }
 }
 
-/* Few seats, and requests of any length: what can't be cut is long, and still nobody gets ahead for good. */
+/* Makes few slots, and requests of any length. What can't be cut is long, and still no account gets ahead for good. */
 static void make_share(struct scenario *scenario, struct rng *rng)
 {
     static const int64_t weights[] = { 1000, 1000, 2000, 4000 };
@@ -389,7 +389,7 @@ static void make_idle(struct scenario *scenario, struct rng *rng)
     scenario->chip.cores = rng_chance(rng, 300);
     clients = add_documents(scenario, rng, rng_between(rng, 2, 6));
     clients->at_once = 2;
-    clients->n_uids = 1; /* in the order in which they come, also when they are scheduled: the same work */
+    clients->n_uids = 1; /* in order of arrival, also when they are scheduled: the same work */
     if (rng_chance(rng, 300)) {
         scenario->clocks[scenario->n_clocks++] =
             (struct scenario_clock){ .at_ms = 10000, .permille = rng_chance(rng, 500) ? 500 : 750 };
@@ -473,7 +473,7 @@ static void make_chaos(struct scenario *scenario, struct rng *rng)
     }
 }
 
-/* Clocks of half and back, beside a screen that has room at either, or on a chip that its own work warms. */
+/* Makes clocks that halve and recover, beside a screen with room at either, or on a chip that our own work warms. */
 static void make_clocks(struct scenario *scenario, struct rng *rng)
 {
     int64_t at_ms;
@@ -496,7 +496,7 @@ static void make_clocks(struct scenario *scenario, struct rng *rng)
     }
 }
 
-/* As heat, but with pauses, in which a controller could forget or dream. */
+/* Makes heat with pauses, in which a controller could forget or learn what is wrong. */
 static void make_bursts(struct scenario *scenario, struct rng *rng)
 {
     struct scenario_clients *clients = scenario->clients;

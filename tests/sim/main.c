@@ -1,5 +1,5 @@
 /*
- * sotto-sim: the daemon's scheduler and governor in worlds made by chance
+ * sotto-sim: the daemon's scheduler and governor in random worlds
  *
  * See docs/simulator.md.
  */
@@ -27,15 +27,15 @@ enum option {
 
 static const struct arg_row rows[] = {
     [OPTION_SEED] = { "seed", 's', ARG_UINT, "N", NULL, "the scenario's seed (run, shrink)" },
-    [OPTION_FAMILY] = { "family", 'f', ARG_TEXT, "NAME", NULL, "one kind of world only; else the seed chooses" },
-    [OPTION_MUTANT] = { "mutant", 'm', ARG_TEXT, "NAME", NULL, "sotto with one thing taken away (run, shrink)" },
+    [OPTION_FAMILY] = { "family", 'f', ARG_TEXT, "NAME", NULL, "only this family; otherwise the seed chooses" },
+    [OPTION_MUTANT] = { "mutant", 'm', ARG_TEXT, "NAME", NULL, "sotto with one mechanism removed (run, shrink)" },
     [OPTION_SVG] = { "svg", 0, ARG_TEXT, "FILE", NULL, "draw the run (run, replay)" },
-    [OPTION_TRACE] = { "trace", 't', ARG_FLAG, NULL, NULL, "a line for each thing that happens (run, replay)" },
+    [OPTION_TRACE] = { "trace", 't', ARG_FLAG, NULL, NULL, "a line for each event (run, replay)" },
     [OPTION_JSON] = { "json", 0, ARG_FLAG, NULL, NULL, "results as one JSON object (run, replay, sweep)" },
     [OPTION_FROM] = { "from", 0, ARG_UINT, "N", NULL, "first seed (sweep); 1" },
     [OPTION_COUNT] = { "count", 'n', ARG_UINT, "N", NULL, "number of seeds (sweep); 1000" },
     [OPTION_OUT] = { "out", 'o', ARG_TEXT, "FILE", NULL,
-                     "where the cut down scenario goes (shrink), or the scenario (run)" },
+                     "file for the simplified scenario (shrink), or the scenario (run)" },
     [OPTION_QUIET] = { "quiet", 'q', ARG_FLAG, NULL, NULL, "no progress (sweep)" },
     [OPTION_HELP] = { "help", 'h', ARG_FLAG, NULL, NULL, "this page" },
     { NULL },
@@ -46,14 +46,14 @@ static int usage(FILE *out)
     fprintf(out, "sotto-sim COMMAND [OPTION...]\n\n"
                  "The scheduler and the governor of sottod under a virtual clock, beside a screen that "
                  "misses frames, on a\n"
-                 "chip that grows warm, with clients that do what they like. Same seed, same run, on every "
+                 "chip that grows warm, with clients that do as they like. The same seed gives the same run on every "
                  "machine.\n\n"
-                 "  run --seed N       one scenario, judged\n"
-                 "  sweep              many; a table by family and by invariant; exit code 1 if one fails\n"
-                 "  replay FILE        a scenario from a file\n"
-                 "  shrink --seed N    cuts a failing scenario down to what it takes to fail, and writes it\n"
-                 "  mutants            each mutant is caught by the invariant made for it\n"
-                 "  families           the kinds of worlds there are\n\n");
+                 "  run --seed N       runs and judges one scenario\n"
+                 "  sweep              runs many; a table by family and by invariant; exit code 1 if one fails\n"
+                 "  replay FILE        runs a scenario from a file\n"
+                 "  shrink --seed N    simplifies a failing scenario as far as it still fails, and writes it\n"
+                 "  mutants            checks that each mutant is caught by its invariant\n"
+                 "  families           lists the families of scenarios\n\n");
     args_help(rows, out);
     return out == stdout ? 0 : 2;
 }
@@ -75,7 +75,7 @@ static bool read_mutant(const char *name, struct sweep_options *options)
     return false;
 }
 
-/* One option into @options. 0, or the exit code. */
+/* Takes one option into @options. Returns 0 or the exit code. */
 static int take(const struct arg_found *found, struct sweep_options *options)
 {
     switch ((enum option)found->row) {

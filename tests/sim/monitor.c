@@ -3,10 +3,10 @@
 #include "chart.h"
 #include <stdarg.h>
 
-/* Rounding of times that pass between sottod and an engine in microseconds. */
+/* Rounding of times that sottod and an engine exchange in microseconds. */
 #define ROUNDED_NS (3 * TIMELINE_US)
 
-/* After graphics grew, the governor's own filters settle within this. */
+/* The governor's own filters settle within this after graphics grew. */
 #define SETTLED_NS TIMELINE_S
 
 double monitor_now_s(const struct monitor *monitor)
@@ -49,7 +49,7 @@ static bool are_alike(const struct governor_limits *a, const struct governor_lim
            a->class_gate == b->class_gate;
 }
 
-/* As many changes of mode as may be in ten seconds, and then one more. */
+/* Allows as many changes of mode as there may be in ten seconds; one more is a case beyond. */
 static void count_mode(struct monitor *monitor)
 {
     uint64_t now_ns = monitor->timeline->now_ns;
@@ -107,19 +107,19 @@ const struct governor_limits *monitor_limits_at(const struct monitor *monitor, u
     return &none;
 }
 
-/* ---- our time on the place */
+/* ---- our time on the processor */
 
-/* How long a word to the engine and its answer may take. */
+/* Returns how long a message to the engine and its answer may take. */
 static uint64_t grace_ns(const struct monitor *monitor)
 {
     return 2 * (uint64_t)monitor->scenario->chip.latency_us * TIMELINE_US + ROUNDED_NS;
 }
 
 /*
- * Until when a run that began at @from_ns may last, apart from its last part. It was told its slice at @told_ns; a
- * tighter one that came later holds from when it came.
+ * Returns until when a run that began at @from_ns may last, apart from its last part. It got its slice at @ordered_ns;
+ * a tighter one that came later holds from then on.
  */
-static uint64_t end_by_ns(const struct monitor *monitor, const struct monitor_limits *entry, uint64_t told_ns,
+static uint64_t end_by_ns(const struct monitor *monitor, const struct monitor_limits *entry, uint64_t ordered_ns,
                           uint64_t from_ns)
 {
     uint64_t slice_ns = entry->limits.slice_us * TIMELINE_US;
@@ -127,23 +127,24 @@ static uint64_t end_by_ns(const struct monitor *monitor, const struct monitor_li
     if (slice_ns == 0) {
         return UINT64_MAX / 2;
     }
-    return entry->at_ns > told_ns ? num_max(entry->at_ns, from_ns) + grace_ns(monitor) + slice_ns : from_ns + slice_ns;
+    return entry->at_ns > ordered_ns ? num_max(entry->at_ns, from_ns) + grace_ns(monitor) + slice_ns
+                                     : from_ns + slice_ns;
 }
 
-static void judge_slice(struct monitor *monitor, uint64_t told_ns, uint64_t from_ns, uint64_t to_ns, double part_ns)
+static void judge_slice(struct monitor *monitor, uint64_t ordered_ns, uint64_t from_ns, uint64_t to_ns, double part_ns)
 {
     uint64_t until_ns = to_ns; /* until when the entry held */
     double over_ns = -part_ns;
 
     for (uint64_t i = 0; i < n_kept(monitor); i++) {
         const struct monitor_limits *entry = nth_back(monitor, i);
-        uint64_t by_ns = end_by_ns(monitor, entry, told_ns, from_ns);
+        uint64_t by_ns = end_by_ns(monitor, entry, ordered_ns, from_ns);
 
         if (by_ns < until_ns && (double)(until_ns - by_ns) - part_ns > over_ns) {
             over_ns = (double)(until_ns - by_ns) - part_ns;
         }
         until_ns = entry->at_ns;
-        if (entry->at_ns <= told_ns) {
+        if (entry->at_ns <= ordered_ns) {
             break;
         }
     }
@@ -151,7 +152,7 @@ static void judge_slice(struct monitor *monitor, uint64_t told_ns, uint64_t from
               monitor_now_s(monitor));
 }
 
-/* The most that held between two moments: the duty that rest is judged by. */
+/* Returns the highest duty between two moments, by which rest is judged. */
 static uint32_t highest_duty(const struct monitor *monitor, uint64_t from_ns, uint64_t to_ns)
 {
     uint32_t duty = 0;
@@ -166,7 +167,7 @@ static uint32_t highest_duty(const struct monitor *monitor, uint64_t from_ns, ui
             return duty;
         }
     }
-    return 1000; /* older than what is remembered */
+    return 1000; /* older than the ring */
 }
 
 static void judge_rest(struct monitor *monitor, uint64_t from_ns)
@@ -184,7 +185,7 @@ static void judge_rest(struct monitor *monitor, uint64_t from_ns)
               (double)rest_ns < owed_ns * 0.99 - (double)ROUNDED_NS * 1000.0 / duty, monitor_now_s(monitor));
 }
 
-/* Nothing of a class that is shut out runs longer than until it is told, and its part. */
+/* Judges that a gated class runs no longer than until it is told, and its part. */
 static void judge_gate(struct monitor *monitor, struct engine *engine, uint64_t from_ns, uint64_t to_ns, double part_ns)
 {
     enum priority priority = engine->running->work->priority;
@@ -192,13 +193,13 @@ static void judge_gate(struct monitor *monitor, struct engine *engine, uint64_t 
 
     for (uint64_t i = 0; i < n_kept(monitor); i++) {
         const struct monitor_limits *entry = nth_back(monitor, i);
-        uint64_t told_ns = num_max(from_ns, entry->at_ns + grace_ns(monitor));
+        uint64_t ordered_ns = num_max(from_ns, entry->at_ns + grace_ns(monitor));
 
-        if (!governor_lets_run(&entry->limits, priority) && until_ns > told_ns) {
-            /* It may end its part; but what was told to run behind the gate may run not at all, unless it is told to
-             * end because nobody waits for it any more. */
-            bool is_new = engine->running->told_ns > entry->at_ns && !engine_runs_for_nobody(engine);
-            double over_ns = (double)(until_ns - told_ns) - (is_new ? 0.0 : part_ns);
+        if (!governor_lets_run(&entry->limits, priority) && until_ns > ordered_ns) {
+            /* It may end its part. A step sent behind the gate may not run at all, except to end because it has no
+             * live request. */
+            bool is_new = engine->running->ordered_ns > entry->at_ns && !engine_is_pointless(engine);
+            double over_ns = (double)(until_ns - ordered_ns) - (is_new ? 0.0 : part_ns);
 
             tally_add(&monitor->tallies, INVARIANT_GATE, (over_ns + part_ns) / part_ns, over_ns > (double)ROUNDED_NS,
                       monitor_now_s(monitor));
@@ -220,7 +221,7 @@ void monitor_on_run(struct monitor *monitor, struct engine *engine, uint64_t fro
     if (engine->running->work->priority == PRIORITY_BACKGROUND) {
         monitor->starved_s[engine->number] = 0.0;
     }
-    judge_slice(monitor, engine->running->told_ns, from_ns, to_ns, part_ns);
+    judge_slice(monitor, engine->running->ordered_ns, from_ns, to_ns, part_ns);
     judge_rest(monitor, from_ns);
     judge_gate(monitor, engine, from_ns, to_ns, part_ns);
     monitor->run_from_ns = from_ns;
@@ -229,7 +230,7 @@ void monitor_on_run(struct monitor *monitor, struct engine *engine, uint64_t fro
 
 /* ---- frames */
 
-/* What frames need of their period at the clock of now, in permille. */
+/* Returns what frames need of their period at the present clock, in permille. */
 static int64_t need_of(const struct scenario *scenario, uint64_t at_ns)
 {
     int64_t load = gpu_load_permille(scenario, at_ns, GPU_BASE) + gpu_load_permille(scenario, at_ns, GPU_APP);
@@ -237,8 +238,8 @@ static int64_t need_of(const struct scenario *scenario, uint64_t at_ns)
     return load * 1000 / gpu_clock_permille(scenario, at_ns);
 }
 
-/* How late a growth that begins now is read: at the pace of a client that draws, of one that did not, or of a new one
- * that nobody tells of. */
+/* Returns how late a growth that begins now is read: for a client that draws, for one that did not, or for a new
+ * unannounced one. */
 static uint64_t read_within_ns(const struct monitor *monitor)
 {
     const struct scenario *scenario = monitor->scenario;
@@ -255,8 +256,8 @@ static uint64_t read_within_ns(const struct monitor *monitor)
     return app_begins || base_begins ? SENSORS_REST_NS : SENSORS_BUSY_NS;
 }
 
-/* The compositor tells of growing frames; of a clock that falls it knows nothing. */
-static bool is_told(const struct monitor *monitor)
+/* True if the compositor announces it. It announces growing frames, but knows nothing of a falling clock. */
+static bool is_announced(const struct monitor *monitor)
 {
     uint64_t at_ms = monitor->timeline->now_ns / TIMELINE_MS;
     bool found = false;
@@ -267,12 +268,12 @@ static bool is_told(const struct monitor *monitor)
     return found && monitor->scenario->screen.tells;
 }
 
-/* Misses that a growth of graphics may cost: what a slice and a sampling period hold of frames. */
+/* Returns the misses that a growth of graphics may cost: the frames in a slice and a sampling period. */
 static uint64_t allowed_misses(const struct monitor *monitor)
 {
     const struct governor_limits *limits = monitor_limits_at(monitor, monitor->timeline->now_ns);
 
-    if (is_told(monitor)) {
+    if (is_announced(monitor)) {
         return 1;
     }
     return num_div_up(read_within_ns(monitor) + limits->slice_us * TIMELINE_US +
@@ -299,7 +300,7 @@ static void close_window(struct monitor *monitor)
     };
 }
 
-/* Blind, or with a share that policy keeps for voice whatever the screen wants, frames are not promised. */
+/* True if frames are promised: not when blind, or when policy keeps a share for voice whatever the screen needs. */
 static bool are_promised(const struct monitor *monitor)
 {
     const struct scenario *scenario = monitor->scenario;
@@ -326,7 +327,7 @@ void monitor_frames(struct monitor *monitor)
     }
     if (grows) {
         close_window(monitor);
-        monitor->window.judges = is_told(monitor) ? INVARIANT_HINT : INVARIANT_STEP;
+        monitor->window.judges = is_announced(monitor) ? INVARIANT_HINT : INVARIANT_STEP;
         monitor->window.n_allowed = allowed_misses(monitor);
         monitor->window.to_ns = now_ns + SENSORS_WALK_NS + SETTLED_NS;
     }

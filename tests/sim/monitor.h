@@ -1,9 +1,9 @@
 /*
- * Watch: looks on, and counts what breaks an invariant
+ * Monitor: observes a run, and counts what breaks an invariant
  *
- * It sees both sides: the plant as it is (real temperature, frames with and without us, who has the device)
- * and what sotto decided (limits, steps, answers). It changes nothing. monitor.c follows the device,
- * monitor_heat.c the temperature, monitor_serve.c the requests.
+ * It sees both sides: the plant as it is (real temperature, frames with and without us, the holder of the GPU) and what
+ * sotto decided (limits, steps, answers). It changes nothing. monitor.c follows the device, monitor_heat.c the
+ * temperature, monitor_serve.c the requests.
  */
 #ifndef SOTTO_SIM_MONITOR_H
 #define SOTTO_SIM_MONITOR_H
@@ -12,7 +12,7 @@
 
 #define MONITOR_LIMITS   64u
 #define MONITOR_ACCOUNTS 32u
-#define MONITOR_MODES    20u /* changes in ten seconds at most: one each half second */
+#define MONITOR_MODES    20u /* most changes in ten seconds: one each half second */
 #define MONITOR_SECONDS  11u /* a window of ten, and its beginning */
 
 struct monitor_limits {
@@ -20,36 +20,36 @@ struct monitor_limits {
     struct governor_limits limits;
 };
 
-/* Misses are counted between two moments. */
+/* Frames missed between two moments. */
 struct monitor_window {
-    enum invariant judges; /* FRAMES, STEP or HINT; INVARIANT_COUNT: nobody */
-    uint64_t to_ns;        /* STEP and HINT */
+    enum invariant judges; /* FRAMES, STEP or HINT; INVARIANT_COUNT: none */
+    uint64_t to_ns;        /* for STEP and HINT */
     uint64_t n_allowed;
     uint64_t n_ours; /* at its beginning */
     uint64_t n_theirs;
     uint64_t from_ns;
 };
 
-#define MONITOR_SETTLED 512u /* seconds of which the temperature is kept: more than any family has */
+#define MONITOR_SETTLED 512u /* seconds of temperature that are kept: more than any family has */
 
 #define MONITOR_WARMING 10u /* seconds */
 
-/* Duty while others warm the chip, second by second. */
+/* Duty second by second, while others warm the chip. */
 struct monitor_curve {
-    double sum;                    /* of the present second's ticks */
-    double before;                 /* mean of the last one */
-    double alone[MONITOR_WARMING]; /* degrees of the chip without us at the ends of the last ones: a ring */
+    double sum;                    /* over the ticks of this second */
+    double before;                 /* mean of the second before */
+    double alone[MONITOR_WARMING]; /* ring: chip without us at the end of each second, in degrees */
     uint64_t n;                    /* whole seconds */
 };
 
 /* Tokens that one account was served, at each of the last seconds. */
 struct monitor_account {
-    uint32_t uid; /* 0: free */
+    uint32_t uid; /* 0: unused */
     uint32_t weight;
     uint32_t engine;
     uint32_t n_longest; /* tokens of its longest request */
     uint64_t n_served;
-    uint64_t n_step;      /* of it, in the step that was done at @step_ns, */
+    uint64_t n_step;      /* of them, in the step that ended at @step_ns, */
     uint64_t n_step_most; /* and in the largest of all */
     uint64_t step_ns;
     uint64_t past[MONITOR_SECONDS];
@@ -80,20 +80,20 @@ struct monitor {
 
     struct monitor_limits limits[MONITOR_LIMITS]; /* a ring */
     uint64_t n_limits;
-    uint64_t modes_ns[MONITOR_MODES]; /* when the mode last changed: a ring */
+    uint64_t modes_ns[MONITOR_MODES]; /* ring: when the mode last changed */
     uint64_t n_modes;
-    uint64_t run_from_ns; /* of our last time on the place */
+    uint64_t run_from_ns; /* our last time on the processor */
     uint64_t run_to_ns;
     struct monitor_window window;
     int64_t need; /* of frames now, in permille of their period */
 
     bool was_cool;
     bool was_over;    /* the last reading was above the target */
-    int64_t other_mw; /* of others, and the clock, when last looked at */
+    int64_t other_mw; /* power of others, and the clock, when last looked at */
     int64_t clock;
     double settled_mc[MONITOR_SETTLED]; /* means of each second since settle_ms */
     uint32_t n_settled;
-    double second_mc; /* sum of the present second */
+    double second_mc; /* sum of this second */
     double below_mc;  /* sum, below what could be used */
     uint64_t n_mc;
     uint64_t n_heat_ticks;
@@ -101,17 +101,17 @@ struct monitor {
 
     struct monitor_account accounts[MONITOR_ACCOUNTS];
     struct monitor_lead leads[MONITOR_LEADS][MONITOR_LEADS];
-    uint64_t second;                  /* the next that is to be taken */
-    double starved_s[SERVER_ENGINES]; /* background could run, and did not */
-    double busy_ns;                   /* of our work, at the beginning of the present second */
-    bool second_is_ours;              /* there was work and no bound all along */
+    uint64_t second;                  /* the next one to be taken */
+    double starved_s[SERVER_ENGINES]; /* background could run, but did not */
+    double busy_ns;                   /* of our work, at the beginning of this second */
+    bool second_is_ours;              /* there was work and no bound all the time */
     uint64_t n_steps[SERVER_ENGINES];
     uint64_t n_since_change[SERVER_ENGINES]; /* steps since the clock or the memory changed */
-    int64_t pace[SERVER_ENGINES];            /* clock and traffic, as one number */
-    uint64_t n_realtime;                     /* requests under way */
-    uint64_t realtime_mixed_ns;              /* when last more than one of them was */
-    uint64_t troubled_until_ns;              /* engines are down: promises of time are off */
-    uint64_t disturbed_ns;                   /* when last something came or went */
+    int64_t pace[SERVER_ENGINES];            /* clock and traffic as one number */
+    uint64_t n_realtime;                     /* in progress */
+    uint64_t realtime_mixed_ns;              /* when there was last more than one */
+    uint64_t troubled_until_ns;              /* engines are down: time is not promised */
+    uint64_t disturbed_ns;                   /* when something last came or went */
 };
 
 void monitor_init(struct monitor *monitor, struct timeline *timeline, const struct scenario *scenario);
@@ -122,7 +122,7 @@ void monitor_on_limits(struct monitor *monitor, const struct governor_limits *li
 void monitor_frames(struct monitor *monitor); /* every 20 ms */
 void monitor_end(struct monitor *monitor);    /* when everything should be over */
 
-/* The limits that held at @at_ns, or the oldest that is known. */
+/* Returns the limits that held at @at_ns, or the oldest known. */
 const struct governor_limits *monitor_limits_at(const struct monitor *monitor, uint64_t at_ns);
 
 /* ---- the temperature (monitor_heat.c) */
@@ -141,10 +141,10 @@ void monitor_on_settled(struct monitor *monitor, const struct server *server);
 void monitor_on_nonsense(struct monitor *monitor);
 void monitor_serve(struct monitor *monitor); /* every 20 ms */
 
-/* A line of the trace, behind the time. */
+/* Writes a line of the trace, after the time. */
 void monitor_log(const struct monitor *monitor, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Seconds of the run, for the tallies. */
+/* Returns the seconds of the run. */
 double monitor_now_s(const struct monitor *monitor);
 
 #endif

@@ -1,34 +1,32 @@
 /*
- * Temperature, judged against two chips that have no work of ours: one since the beginning, and one since a
- * reading first passed the target. The second is what the best of controllers could have done, given that
- * sensor. When other heat or a clock rises while readings are not above the target, a new one starts at the next
- * passing: nobody foresees that.
+ * Judges temperature against two chips without work of ours: one since the start, and one since a reading first passed
+ * the target. The second is the best that any controller could do with that sensor. When other heat or a clock rises
+ * while readings are not above the target, a new one starts at the next passing, as nothing can foresee that.
  */
 #include "monitor.h"
 
-/* Beyond what no controller could help. */
+/* Tolerance beyond what no controller could prevent. */
 #define ABOVE_MC 2000.0
 /* Half of the way from turn to turn. */
 #define CYCLE_MC 500.0
-/* Means of a second: what slices and rests make of the die within one is not the controller's. */
+/* Means of a second: what slices and rests do to the die within one is not the controller's. */
 #define TICKS_A_SECOND 50
 #define CYCLE_WAYS     3u
 #define WIDEST_MC      65536.0
-/* A hot start against one without us: rounding. */
+/* Rounding, for a hot start against one without us. */
 #define HOT_MC 10.0
-/* So far below the target, settled, work is refused for nothing. */
+/* Further below the target, when settled, work is refused without need. */
 #define BELOW_MC 6000.0
-/* While others warm the chip by so many degrees a second, from half a degree below the target, the highest to be aimed
- * at, to the two above that are borne: so long there is to give way, less what the sensor conceals by its steps
- * (half of one) and by being late. In that time duty must be able to fall from all to nothing, and need not fall
- * faster. */
+/* The way over which duty must give way while others warm the chip by so many degrees a second: from half a degree
+ * below the target, the highest aim, to the two above that are tolerated. The sensor's steps (half of one) and delay
+ * are taken off. In that time duty must be able to fall from all to nothing, and need not fall faster. */
 #define CURVE_DEGREES 2.5
-/* More than that from one reading to the next is a leap: how far it goes by the one after that, nobody can tell. */
+/* A larger step from one reading to the next is a leap: how far it goes by the one after can't be known. */
 #define CURVE_LEAP 0.5
-/* What others add slowly is no reason for more than that, a second: nobody hears it. */
+/* Duty may always fall this fast, a second, as that goes unnoticed. */
 #define CURVE_LEAST 0.1
 
-/* Watts of everybody else, of the row that holds now. */
+/* Returns the power of all others at this time. */
 static int64_t others_mw(const struct scenario *scenario, uint64_t now_ns)
 {
     int64_t mw = 0;
@@ -60,8 +58,8 @@ static void take_reading(struct monitor *monitor)
 }
 
 /*
- * How often the settled temperature changes its way, if a way is one only that is longer than @least_mc: so a
- * ripple on a slow cycle does not cut that into ways that are too short to count.
+ * Returns how often the settled temperature turns, where only ways longer than @least_mc count: so a ripple on a slow
+ * cycle does not cut it into ways that are too short.
  */
 static uint32_t count_ways(const struct monitor *monitor, double least_mc)
 {
@@ -87,7 +85,8 @@ static uint32_t count_ways(const struct monitor *monitor, double least_mc)
     return n;
 }
 
-/* The widest to and fro and to: what comes once is no cycle, and neither is a slow approach. Found by halving. */
+/* Returns the widest swing to, fro and to, found by halving. What happens once is no cycle, and neither is a slow
+ * approach. */
 static double widest_cycle_mc(const struct monitor *monitor)
 {
     double low = 0.0;
@@ -105,7 +104,7 @@ static double widest_cycle_mc(const struct monitor *monitor)
     return low;
 }
 
-/* Settled, and with heat as what bounds our work. */
+/* True if the run has settled and heat bounds our work. */
 static bool is_settled(const struct monitor *monitor)
 {
     const struct scenario *scenario = monitor->scenario;
@@ -115,7 +114,7 @@ static bool is_settled(const struct monitor *monitor)
            monitor->timeline->now_ns <= (uint64_t)scenario->run.lasts_ms * TIMELINE_MS;
 }
 
-/* Others warm the chip: how fast at most of late, in degrees a second. */
+/* Returns how fast others warm the chip, at most, in recent degrees a second. */
 static double warming(const struct monitor_curve *curve)
 {
     double most = 0.0;
@@ -128,7 +127,7 @@ static double warming(const struct monitor_curve *curve)
     return most;
 }
 
-/* The most that duty may fall within a second for the sake of that. */
+/* Returns by how much duty may fall within a second because of that. */
 static double steepest(const struct scenario_sense *sense, double warming)
 {
     double degrees = CURVE_DEGREES - (double)sense->temp_step_mc / 2000.0;
@@ -141,7 +140,7 @@ static double steepest(const struct scenario_sense *sense, double warming)
     return 1.0 / left_s < CURVE_LEAST ? CURVE_LEAST : 1.0 / left_s;
 }
 
-/* Worlds in which nothing but heat bounds us. */
+/* Judges the curve in worlds in which only heat bounds us. */
 static void follow_curve(struct monitor *monitor)
 {
     const struct scenario *scenario = monitor->scenario;

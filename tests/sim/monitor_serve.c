@@ -1,5 +1,5 @@
 /*
- * Requests: who was served when, and whether what was promised was kept.
+ * Judges requests: when they were served, and whether promises were kept.
  */
 #include "base/clean.h"
 #include "base/num.h"
@@ -10,21 +10,22 @@
 
 #define TICK_S 0.02
 
-/* No two accounts that always have work differ from their weights by more, over ten seconds. */
+/* Accounts that always have work differ from their weights by no more, over ten seconds. */
 #define FAIR_PERCENT 5.0
 #define PROGRESS_S   5.0
-/* Blind to heat: a tenth, as the governor has it, and one slice in a second. */
+/* Blind to heat: a tenth, as the governor allows, and one slice in a second. */
 #define BLIND_PERMILLE 110.0
-/* After the grace time: a tick, and what was under way. */
+/* After the grace time: a tick, and what was running. */
 #define BLIND_SETTLES_MS 400
-/* Only our own heat tells that a sensor is stuck: work must have come or gone since, for as long as that is watched. */
+/* Only our own heat shows that a sensor is stuck: work must have come or gone since then, and been watched for this
+ * long. */
 #define STUCK_FOUND_MS 150000
 #define COST_FROM      200u
 #define CLOCK_STEPS    10u
 #define COST_PART      0.25
-/* Idle time of a second that is ours: messages on their way, where nothing could wait behind a step. */
+/* Idle time of a second that is ours: messages on their way when no step could wait behind another. */
 #define IDLE_PERMILLE 50.0
-/* A realtime arrival waits for the end of what runs where no slice bounds it. */
+/* How long a realtime arrival waits for the end of an unbounded step. */
 #define PATIENCE_US ((double)DISPATCH_PATIENCE_US)
 
 /* ---- shares */
@@ -68,7 +69,7 @@ static void judge_shares(struct monitor *monitor)
         double off = mine > due ? mine - due : due - mine;
 
         if (monitor->scenario->n_engines > 1) {
-            /* Models take turns in whole steps. */
+            /* Models alternate in whole steps. */
             off = off > (double)account->n_step_most ? off - (double)account->n_step_most : 0.0;
         }
         off = 100.0 * off / due;
@@ -76,14 +77,14 @@ static void judge_shares(struct monitor *monitor)
     }
 }
 
-/* Tokens of @account at weight 1. */
+/* Returns the tokens of @account at weight 1. */
 static double share_of(const struct monitor_account *account)
 {
     return (double)account->n_served / (account->weight ? account->weight : ACCOUNT_WEIGHT_USUAL);
 }
 
-/* What one account may be ahead of another for what can't be cut: its longest request, at each of its seats, and one
- * more that has just been seated. */
+/* Returns how far one account may be ahead of another for what can't be cut: its longest request, at each of its
+ * slots, and one more that has just got one. */
 static double uncut_of(const struct monitor *monitor, const struct monitor_account *account)
 {
     return account->n_longest * (monitor->scenario->engines[account->engine].slots + 1.0) /
@@ -91,9 +92,9 @@ static double uncut_of(const struct monitor *monitor, const struct monitor_accou
 }
 
 /*
- * Where seats are few, ten seconds can be one answer. What holds over any time, ten seconds or an hour, is the
- * bound of start-time fair queueing (Goyal, Vin and Cheng 1996, theorem 1): no account gets ahead of another, by
- * weight, by more than what of both can't be cut.
+ * Where slots are few, ten seconds can be one answer. What holds over any time, ten seconds or an hour, is the bound of
+ * start-time fair queueing (Goyal, Vin and Cheng 1996, theorem 1): no account gets ahead of another, by weight, by more
+ * than what of both can't be cut.
  */
 static void judge_leads(struct monitor *monitor)
 {
@@ -106,7 +107,7 @@ static void judge_leads(struct monitor *monitor)
             double times;
 
             if (a->engine != b->engine) {
-                continue; /* what one model can't use is the other's */
+                continue; /* what one model can't use goes to the other */
             }
             lead->least = lead->has_begun && lead->least < now ? lead->least : now;
             lead->most = lead->has_begun && lead->most > now ? lead->most : now;
@@ -119,7 +120,7 @@ static void judge_leads(struct monitor *monitor)
 
 /* ---- blindness */
 
-/* Since when a sensor of @kind has been gone; 0: it is there. */
+/* Returns since when a sensor of @kind has been gone; 0: it is not. */
 static uint64_t gone_since_ns(const struct monitor *monitor, enum mishap kind)
 {
     for (int64_t i = 0; i < monitor->scenario->n_mishaps && monitor->sensors->is_gone[kind]; i++) {
@@ -132,7 +133,7 @@ static uint64_t gone_since_ns(const struct monitor *monitor, enum mishap kind)
     return 0;
 }
 
-/* The second that is over lay wholly behind the grace time of @kind, and what was under way then. */
+/* True if the last second was wholly after the grace time of @kind and what was running then. */
 static bool was_blind(const struct monitor *monitor, enum mishap kind, uint64_t grace_ms)
 {
     uint64_t since_ns = gone_since_ns(monitor, kind);
@@ -141,13 +142,13 @@ static bool was_blind(const struct monitor *monitor, enum mishap kind, uint64_t 
            monitor->timeline->now_ns >= since_ns + (grace_ms + BLIND_SETTLES_MS) * TIMELINE_MS + TIMELINE_S;
 }
 
-/* Heat is called blind, and the zone is read well. */
+/* True if heat counts as blind although the zone is read well. */
 static bool is_taken_for_stuck(const struct monitor *monitor)
 {
     return monitor->scenario->n_mishaps == 0 && monitor->server->governor.heat.zones[0].stuck.is_stuck;
 }
 
-/* @share: permille of the second that is over. */
+/* Judges the last second; @share is in permille of it. */
 static void judge_blind(struct monitor *monitor, double share)
 {
     const struct governor_policy *policy = &monitor->server->governor.policy;
@@ -181,7 +182,7 @@ static void take_second(struct monitor *monitor)
     for (size_t i = 0; i < MONITOR_ACCOUNTS; i++) {
         monitor->accounts[i].past[monitor->second % MONITOR_SECONDS] = monitor->accounts[i].n_served;
     }
-    /* The first seconds are those in which everybody comes. */
+    /* In the first seconds all clients arrive. */
     if (monitor->second >= MONITOR_SECONDS + 2 && !monitor->server->is_closed) {
         if (monitor->scenario->run.family == FAMILY_FAIR || monitor->scenario->run.family == FAMILY_TWINS) {
             judge_shares(monitor);
@@ -208,7 +209,7 @@ static bool is_ready(const struct monitor *monitor, const struct job *job)
            account_wait_us(job->account, job->limits.tokens_a_minute, monitor->timeline->now_ns / TIMELINE_US) == 0;
 }
 
-/* Somebody of @priority and above could run at @eq; NULL: anywhere. */
+/* True if a job of @least to @most could run at @eq; NULL: at any engine. */
 static bool has_ready(const struct monitor *monitor, enum priority least, enum priority most,
                       const struct engine_queue *eq)
 {
@@ -236,7 +237,7 @@ static bool is_troubled(const struct monitor *monitor)
     return false;
 }
 
-/* Background of one model: time in which it could have run and did not get on. */
+/* Counts the time in which background of one model could have run, but did not move. */
 static void monitor_progress(struct monitor *monitor, uint32_t engine)
 {
     const struct governor_limits *limits = server_limits(monitor->server);
@@ -254,8 +255,8 @@ static void monitor_progress(struct monitor *monitor, uint32_t engine)
     tally_add(&monitor->tallies, INVARIANT_PROGRESS, *starved_s, *starved_s > PROGRESS_S, monitor_now_s(monitor));
 }
 
-/* Something took time away that no admission could foresee: frames or work became longer, a sensor or an engine
- * went. What gives time is no excuse. */
+/* True if something took time away that no admission could foresee: frames or work became longer, a sensor or an
+ * engine was lost. What frees time is no excuse. */
 static bool is_disturbed(const struct monitor *monitor)
 {
     const struct scenario *scenario = monitor->scenario;
@@ -314,7 +315,7 @@ void monitor_on_asked(struct monitor *monitor, const struct request *request)
         monitor->realtime_mixed_ns = monitor->timeline->now_ns;
     }
     monitor_log(monitor,
-                "request %llu: uid %u, class %d, lane %d, prompt %u (%u cached), answer %u, first by %llu, "
+                "request %llu: uid %u, class %d, engine %d, prompt %u (%u cached), answer %u, first by %llu, "
                 "done by %llu",
                 (unsigned long long)request->job.order, request->job.account->uid, (int)request->job.priority,
                 (int)(request->job.eq - monitor->server->eqs), request->job.n_prompt, request->n_cached,
@@ -352,7 +353,8 @@ void monitor_on_served(struct monitor *monitor, const struct request *request, u
     chart_tokens(monitor->chart, monitor->timeline->now_ns, n, request->job.priority);
 }
 
-/* Steps that its prompt is cut into: by the engine's rows, and by how long a step should be at the clock of then. */
+/* Returns the steps that its prompt is cut into: by the engine's rows, and by how long a step should be at the clock
+ * of that time. */
 static uint32_t n_steps_of(const struct monitor *monitor, const struct request *request)
 {
     const struct engine_queue *eq = request->job.eq;
@@ -372,7 +374,7 @@ static uint32_t n_steps_of(const struct monitor *monitor, const struct request *
     return (uint32_t)num_div_up(n_rows, n_a_step);
 }
 
-/* Its own prompt, in the plan's steps, on the chip as it is at the full clock. */
+/* Returns the time of its own prompt, in the plan's steps, at the full clock. */
 static double own_ns(const struct monitor *monitor, const struct request *request)
 {
     const struct engine_queue *eq = request->job.eq;
@@ -387,8 +389,8 @@ static double own_ns(const struct monitor *monitor, const struct request *reques
 }
 
 /*
- * What of @ms milliseconds from @at_ns on was ours by the limits that held, at the full clock: the duty's part of
- * what frames left, since slices and pauses between them are counted while no frame is drawn.
+ * Returns what was ours of the millisecond from @at_ns on by the limits in force, at the full clock: the duty's part of
+ * what frames left, since slices and pauses between them count while no frame is drawn.
  */
 static double offered_ns(const struct monitor *monitor, uint64_t at_ns)
 {
@@ -407,10 +409,10 @@ static double offered_ns(const struct monitor *monitor, uint64_t at_ns)
 }
 
 /*
- * Times of what it may take that the first token took: one slice of somebody else's (or DISPATCH_PATIENCE_US where none
- * bounds it) with a part, one frame that is drawn when it comes, its own work, and for each slice and frame of that
- * a message there and back. Measured not on the clock but in what the limits offered of the chip meanwhile: a duty
- * that falls while it waits is no excuse for more than itself.
+ * Returns the time of the first token as a multiple of what it may take: one slice of another job (or
+ * DISPATCH_PATIENCE_US if unbounded) with a part, one frame that is drawn when it arrives, its own work, and a message
+ * there and back for each slice and frame of that. It is measured not on the clock but in what the limits offered of
+ * the chip meanwhile: a duty that falls while it waits excuses only itself.
  */
 static double first_times(const struct monitor *monitor, const struct request *request)
 {
@@ -514,7 +516,7 @@ void monitor_on_step(struct monitor *monitor, const struct engine *engine, const
     bool is_off = ratio < 1.0 - COST_PART || ratio > 1.0 + COST_PART;
     uint32_t n = engine->number;
 
-    monitor_log(monitor, "engine %u: step done, %u entries, %u rows, took %.3f ms, foretold %.3f ms", n,
+    monitor_log(monitor, "engine %u: step done, %u entries, %u rows, took %.3f ms, estimated %.3f ms", n,
                 plan->n_entries, plan->n_rows, (double)took_us / 1e3, plan->estimated_ns / 1e6);
     if (monitor->pace[n] != pace) {
         monitor->pace[n] = pace;

@@ -4,41 +4,40 @@
 
 const struct mutant_row mutants[MUTANT_COUNT] = {
     [MUTANT_NONE] = { "none", "sotto as it is", FAMILY_CHAOS, INVARIANT_COUNT },
-    [MUTANT_NO_INTEGRAL] = { "no-integral", "the heat controller forgets what it had learnt", FAMILY_HEAT,
+    [MUTANT_NO_INTEGRAL] = { "no-integral", "the heat controller forgets what it learnt", FAMILY_HEAT,
                              INVARIANT_CYCLE },
     [MUTANT_NO_SLICE] = { "no-slice", "steps run through, whatever their slice", FAMILY_STEADY, INVARIANT_FRAMES },
-    [MUTANT_NO_REST] = { "no-rest", "the place is not left alone between slices", FAMILY_STEADY, INVARIANT_REST },
+    [MUTANT_NO_REST] = { "no-rest", "the processor does not rest between slices", FAMILY_STEADY, INVARIANT_REST },
     [MUTANT_NO_SUSPEND] = { "no-suspend", "nothing that runs is interrupted for a higher class", FAMILY_MODELS,
                             INVARIANT_FIRST },
-    [MUTANT_NO_AGE] = { "no-age", "nobody grows older by waiting", FAMILY_STARVE, INVARIANT_PROGRESS },
-    [MUTANT_NO_WEIGHT] = { "no-weight", "all accounts weigh the same", FAMILY_FAIR, INVARIANT_FAIR },
+    [MUTANT_NO_AGE] = { "no-age", "no class ages", FAMILY_STARVE, INVARIANT_PROGRESS },
+    [MUTANT_NO_WEIGHT] = { "no-weight", "all accounts have the same weight", FAMILY_FAIR, INVARIANT_FAIR },
     [MUTANT_NO_LEARN] = { "no-learn", "the cost model stays as the warm-up left it", FAMILY_IDLE, INVARIANT_COST },
     [MUTANT_NO_ADMIT] = { "no-admit", "every deadline is promised", FAMILY_DEADLINE, INVARIANT_DEADLINE },
-    [MUTANT_NO_LINE] = { "no-line", "who is told to come again has no place in line", FAMILY_OVERLOAD, INVARIANT_BACK },
-    [MUTANT_BLIND_IDLE] = { "blind-idle", "what can't be read is taken for nothing", FAMILY_BLIND, INVARIANT_BLIND },
-    [MUTANT_DEAF] = { "deaf", "hints are not heard", FAMILY_HINT, INVARIANT_HINT },
+    [MUTANT_NO_LINE] = { "no-line", "refused requests get no position in line", FAMILY_OVERLOAD, INVARIANT_BACK },
+    [MUTANT_BLIND_IDLE] = { "blind-idle", "what can't be read counts as idle", FAMILY_BLIND, INVARIANT_BLIND },
+    [MUTANT_DEAF] = { "deaf", "hints are ignored", FAMILY_HINT, INVARIANT_HINT },
     [MUTANT_LEAK] = { "leak", "a cancelled request's sequence stays open", FAMILY_STEADY, INVARIANT_LEAK },
     [MUTANT_LONG_SLICE] = { "long-slice", "slices are a fifth too long", FAMILY_STEADY, INVARIANT_SLICE },
     [MUTANT_SHORT_REST] = { "short-rest", "pauses are a fifth too short", FAMILY_STEADY, INVARIANT_REST },
-    [MUTANT_NO_GATE] = { "no-gate", "the class gate is not heeded", FAMILY_STEP, INVARIANT_GATE },
-    [MUTANT_BY_WORD] = { "by-word", "work waits for the mode's word, which dwells", FAMILY_HINT, INVARIANT_FIRST },
-    [MUTANT_LATE_HINT] = { "late-hint", "hints are heard a tenth of a second late", FAMILY_HINT, INVARIANT_HINT },
-    [MUTANT_NO_DUE] = { "no-due", "deadlines are promised, and no order follows from them", FAMILY_DEADLINE,
+    [MUTANT_NO_GATE] = { "no-gate", "the class gate is ignored", FAMILY_STEP, INVARIANT_GATE },
+    [MUTANT_BY_MODE] = { "by-mode", "work waits for the mode, which dwells", FAMILY_HINT, INVARIANT_FIRST },
+    [MUTANT_LATE_HINT] = { "late-hint", "hints arrive a tenth of a second late", FAMILY_HINT, INVARIANT_HINT },
+    [MUTANT_NO_DUE] = { "no-due", "deadlines are promised, but do not change the order", FAMILY_DEADLINE,
                         INVARIANT_DEADLINE },
-    [MUTANT_SLOW_AGE] = { "slow-age", "a class grows older four times too slowly", FAMILY_STARVE, INVARIANT_PROGRESS },
+    [MUTANT_SLOW_AGE] = { "slow-age", "classes age four times too slowly", FAMILY_STARVE, INVARIANT_PROGRESS },
     [MUTANT_BY_REQUEST] = { "by-request", "accounts are charged for requests, not for tokens", FAMILY_SHARE,
                             INVARIANT_LEAD },
-    [MUTANT_STALE] = { "stale", "an old reading is as good as a new one", FAMILY_BLIND, INVARIANT_BLIND },
+    [MUTANT_STALE] = { "stale", "old readings count as new", FAMILY_BLIND, INVARIANT_BLIND },
     [MUTANT_WIND_UP] = { "wind-up", "the heat controller's integral grows while nothing runs", FAMILY_BURSTS,
                          INVARIANT_HEAT, 30 },
-    [MUTANT_LOST_SLOT] = { "lost-seat", "a lost engine takes one of its lane's seats with it", FAMILY_FAULT,
-                           INVARIANT_LEAK },
+    [MUTANT_LOST_SLOT] = { "lost-slot", "a lost engine takes one of its slots with it", FAMILY_FAULT, INVARIANT_LEAK },
 };
 
-/* A shorter pause, as a share of time that it leaves. */
+/* A shorter pause, as the share of time that it leaves. */
 #define FIFTH_SHORT(duty) ((duty)*1000u / ((duty) + (1000u - (duty)) * 8u / 10u))
 
-/* What is charged for a request, in tokens; and what the integral grows by at a tick at which it is not used. */
+/* Charge for a request, in tokens; and the growth of the integral at a tick at which it is not used. */
 #define REQUEST_TOK  100u
 #define WIND_UP_TICK 0.02
 #define LATE_US      100000u
@@ -91,10 +90,10 @@ void mutant_limits(enum mutant mutant, struct governor_limits *limits)
     case MUTANT_NO_GATE:
         limits->class_gate = PRIORITY_BACKGROUND;
         break;
-    case MUTANT_BY_WORD:
+    case MUTANT_BY_MODE:
         limits->duty_permille = limits->mode == GOVERNOR_PAUSED ? 0 : limits->duty_permille;
         break;
-    default: /* the others take away something else */
+    default: /* the others affect something else */
         break;
     }
 }

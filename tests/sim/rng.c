@@ -1,5 +1,5 @@
 /*
- * xoshiro256** (Blackman and Vigna 2018), seeded through splitmix64 as its authors ask.
+ * xoshiro256** (Blackman and Vigna 2018), seeded through splitmix64 as its authors recommend.
  */
 #include "rng.h"
 
@@ -80,8 +80,8 @@ double rng_unit(struct rng *rng)
 }
 
 /*
- * Von Neumann's way to the exponential distribution by comparisons alone (1951): a run of falling numbers has
- * odd length with the wanted probability; each run of even length adds one to the whole part.
+ * Von Neumann's method for the exponential distribution by comparisons alone (1951): a run of falling numbers has odd
+ * length with the wanted probability; each run of even length adds one to the whole part.
  */
 uint64_t rng_wait(struct rng *rng, uint64_t mean)
 {

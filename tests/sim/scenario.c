@@ -1,5 +1,5 @@
 /*
- * One table says what a scenario consists of; writing, reading and cutting down all walk it.
+ * One table describes a scenario; writing, reading and simplifying all walk it.
  */
 #include "scenario.h"
 #include "base/clean.h"
@@ -15,7 +15,7 @@ struct column {
     size_t offset; /* in the row */
 };
 
-/* Rows of one kind: @n at most, each of @size bytes. */
+/* Rows of one kind; @size is that of one row in bytes. */
 struct section {
     const char *name;
     size_t offset;
@@ -119,7 +119,7 @@ static const struct section *section_named(const char *name)
     return NULL;
 }
 
-/* "column=value" into @row. */
+/* Reads "column=value" into @row. */
 static bool read_column(const struct section *section, void *row, char *word)
 {
     char *equals = strchr(word, '=');
@@ -198,16 +198,16 @@ int scenario_read(struct scenario *ret_scenario, FILE *in, struct diag *diag)
         return SCENARIO_BAD;
     }
     if (!names_its_engines(&scenario)) {
-        diag_set(diag, "clients name a lane that has no engine: lanes are numbered from 0 as engines stand");
+        diag_set(diag, "clients name an engine that does not exist: engines count from 0 in the order of rows");
         return SCENARIO_BAD;
     }
     *ret_scenario = scenario;
     return SCENARIO_OK;
 }
 
-/* ---- cutting down */
+/* ---- simplifying */
 
-/* Three ways for each number, one for each row. */
+/* There are three ways for each number, and one for each row. */
 #define WAYS_A_COLUMN 2u
 
 uint32_t scenario_n_ways(void)
@@ -232,7 +232,7 @@ static bool drop_row(struct scenario *scenario, const struct section *section, i
     return true;
 }
 
-/* Who they are, and what a world can't be without. */
+/* False for what identifies rows, and what a world can't be without. */
 static bool may_change(const struct section *section, const struct column *column)
 {
     static const char *const kept[] = { "seed", "family", "mutant", "part_us",    "fixed_us",    "seats",

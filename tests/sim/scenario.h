@@ -1,12 +1,11 @@
 /*
- * Scenario: one run's world, as numbers
+ * Scenario: the world of one run, as numbers
  *
- * Made from a seed and a family; written and read as a small text (a line a row, "name column=value ..."; a
- * column that is not written is 0), so that a failing one can be cut down, kept and replayed. Everything is a
- * whole number, so the text holds all of it. What happens then follows from the scenario alone: its seed
- * feeds the streams of rng.h.
+ * It is made from a seed and a family, and written and read as a small text (a line for each row, "name column=value
+ * ..."; a column that is not written is 0). So a failing one can be simplified, kept and replayed. Every value is an
+ * integer, so the text holds all of it. The run follows from the scenario alone: its seed feeds the streams of rng.h.
  *
- * A scenario says what the world does. What sotto may not do in it is invariant.h's.
+ * A scenario says what the world does. invariant.h says what sotto may not do in it.
  */
 #ifndef SOTTO_SIM_SCENARIO_H
 #define SOTTO_SIM_SCENARIO_H
@@ -18,30 +17,30 @@
 #include <stdio.h>
 
 enum family {
-    FAMILY_STEADY,    /* graphics of one load */
-    FAMILY_STEP,      /* graphics that step up, untold */
-    FAMILY_HINT,      /* the same, told by the compositor */
-    FAMILY_HEAT,      /* work without end against a temperature */
+    FAMILY_STEADY,    /* graphics of constant load */
+    FAMILY_STEP,      /* graphics that step up, unannounced */
+    FAMILY_HINT,      /* the same, announced by the compositor */
+    FAMILY_HEAT,      /* endless work against a temperature */
     FAMILY_DISTURBED, /* the same, with other heat that comes and goes */
-    FAMILY_HOT,       /* begins above the target */
-    FAMILY_BLIND,     /* sensors that stop, freeze or lie */
+    FAMILY_HOT,       /* starts above the target */
+    FAMILY_BLIND,     /* sensors that stop, freeze or report nonsense */
     FAMILY_OVERLOAD,  /* 200 clients of 8 users, ten times the capacity */
     FAMILY_MODELS,    /* voice on one model, background on the other */
     FAMILY_FAIR,      /* accounts that always have work */
     FAMILY_DEADLINE,
     FAMILY_IDLE,   /* nothing else uses the chip */
-    FAMILY_STARVE, /* voice without end beside background */
-    FAMILY_FAULT,  /* engines are lost and stall */
+    FAMILY_STARVE, /* endless voice beside background */
+    FAMILY_FAULT,  /* engines are lost or stall */
     FAMILY_CHAOS,  /* a bit of everything */
-    FAMILY_SHARE,  /* as fair, where seats are few, and prompts and answers of any length */
-    FAMILY_CLOCKS, /* that halve and come back, beside a screen or on a warm chip */
+    FAMILY_SHARE,  /* as fair, with few slots, and prompts and answers of any length */
+    FAMILY_CLOCKS, /* clocks that halve and recover, beside a screen or on a warm chip */
     FAMILY_BURSTS, /* work in bursts against a temperature */
     FAMILY_TWINS,  /* as fair, on two models */
     FAMILY_COUNT,
 };
 
 enum pattern {
-    PATTERN_VOICE,    /* short turns; some are cut short and asked anew */
+    PATTERN_VOICE,    /* short turns; some are interrupted and asked again */
     PATTERN_CHAT,     /* turns with pauses for thought */
     PATTERN_DOCUMENT, /* long prompts, one after the other without a pause */
     PATTERN_STORM,    /* asks again as soon as it is refused or served */
@@ -50,18 +49,17 @@ enum pattern {
 };
 
 enum mishap {
-    MISHAP_LOST,          /* an engine dies; row: lane */
-    MISHAP_STALL,         /* it stands still for a while */
+    MISHAP_LOST,          /* an engine dies; the row names it */
+    MISHAP_STALL,         /* an engine stalls for a while */
     MISHAP_HEAT_GONE,     /* the zone can't be read */
-    MISHAP_HEAT_FROZEN,   /* it reads what it read */
-    MISHAP_HEAT_NONSENSE, /* it reads what can't be */
+    MISHAP_HEAT_FROZEN,   /* it repeats its last reading */
+    MISHAP_HEAT_NONSENSE, /* it reports what can't be true */
     MISHAP_LOAD_GONE,     /* the graphics load can't be read */
-    MISHAP_HEAT_STUCK,    /* the zone reads what it read, and calls it new */
+    MISHAP_HEAT_STUCK,    /* the zone repeats its last reading and calls it new */
     MISHAP_COUNT,
 };
 
-/* The seed chooses among those before it. The others came later and are asked for by name, so that a seed is what it
- * was. */
+/* The seed chooses among the families before this one. Later ones run only by name, so seeds keep their meaning. */
 #define FAMILY_BY_SEED FAMILY_SHARE
 
 #define SCENARIO_ROWS_MAX 8u
@@ -74,27 +72,27 @@ struct scenario_run {
     int64_t mutant;    /* mutant.h; 0: none */
 };
 
-/* The screen, and what of it the machine tells. */
+/* The screen, and what the machine reports of it. */
 struct scenario_screen {
     int64_t hz;
     int64_t jitter_permille; /* of the work of a frame */
-    int64_t tells;           /* hints: 1 when frames grow heavy */
-    int64_t app_from_ms;     /* the app's client is a new one from then on; 0: it was always there */
+    int64_t tells;           /* 1: hints when frames grow heavy */
+    int64_t app_from_ms;     /* the app's client is new from then on; 0: it was always there */
 };
 
-/* From @at_ms on, each frame needs so much of its period at the full clock. */
+/* From @at_ms on, each frame needs this part of its period at the full clock. */
 struct scenario_load {
     int64_t at_ms;
-    int64_t base_permille; /* the compositor's own */
-    int64_t app_permille;  /* of the app in front */
+    int64_t base_permille; /* the compositor's part */
+    int64_t app_permille;  /* the front app's part */
 };
 
 struct scenario_chip {
-    int64_t cores; /* 1: our work runs on the cores, not on the device */
+    int64_t cores; /* 1: our work runs on the cores, not on the GPU */
     int64_t part_us;
     int64_t latency_us; /* of a message between sottod and an engine */
     int64_t noise_permille;
-    int64_t misjudged_permille; /* first values of the cost model, of the truth */
+    int64_t misjudged_permille; /* initial error of the cost model */
 };
 
 struct scenario_clock {
@@ -102,7 +100,7 @@ struct scenario_clock {
     int64_t permille; /* of the highest */
 };
 
-/* Memory traffic of others, of what the memory can do; our parts wait for it. */
+/* Memory traffic of others, as a part of the memory's capacity; our parts wait for it. */
 struct scenario_traffic {
     int64_t at_ms;
     int64_t permille;
@@ -118,10 +116,10 @@ struct scenario_engine {
     int64_t pages;
 };
 
-/* Two nodes: the die and what it sits on. */
+/* Two nodes: the die and what it is mounted on. */
 struct scenario_heat {
     int64_t ambient_mc;
-    int64_t start_mc;        /* of both nodes; 0: where they rest without us */
+    int64_t start_mc;        /* of both nodes; 0: their equilibrium without us */
     int64_t r_die_mk_per_w;  /* die to board */
     int64_t r_case_mk_per_w; /* board to air */
     int64_t tau_die_ms;
@@ -134,7 +132,7 @@ struct scenario_heat {
 
 struct scenario_other {
     int64_t at_ms;
-    int64_t mw; /* of everybody else on the chip */
+    int64_t mw; /* of all others on the chip */
 };
 
 struct scenario_sense {
@@ -142,7 +140,7 @@ struct scenario_sense {
     int64_t temp_delay_ms;
     int64_t temp_period_ms;
     int64_t has_meter;
-    int64_t has_load; /* 0: this machine tells no graphics load */
+    int64_t has_load; /* 0: the machine reports no graphics load */
     int64_t has_heat;
 };
 
@@ -157,7 +155,7 @@ struct scenario_policy {
 struct scenario_clients {
     int64_t pattern;
     int64_t n;
-    int64_t n_uids; /* of them, dealt in turn */
+    int64_t n_uids; /* uids of the clients, dealt in turn */
     int64_t first_uid;
     int64_t priority;
     int64_t weight;
@@ -165,7 +163,7 @@ struct scenario_clients {
     int64_t prompt;
     int64_t answer;
     int64_t think_ms;
-    int64_t at_once; /* requests of one client under way */
+    int64_t at_once; /* requests of one client in progress */
     int64_t first_by_ms;
     int64_t finish_by_ms;
     int64_t tokens_a_minute;
@@ -202,20 +200,20 @@ struct scenario {
     int64_t n_mishaps;
 };
 
-/* The world of @seed. FAMILY_COUNT: the seed chooses the family as well. */
+/* Makes the world of @seed. FAMILY_COUNT: the seed chooses the family as well. */
 void scenario_make(struct scenario *scenario, uint64_t seed, enum family family);
 
 void scenario_write(const struct scenario *scenario, FILE *out);
 
 enum scenario_outcome {
     SCENARIO_OK,
-    SCENARIO_BAD, /* @diag says which line and what */
+    SCENARIO_BAD, /* @diag says which line, and what is wrong */
 };
 
 int scenario_read(struct scenario *ret_scenario, FILE *in, struct diag *diag);
 
 /*
- * The @nth way to make @scenario simpler (a row less, a number 0 or halved); false if that changes nothing.
+ * Makes @scenario simpler in the @nth way (a row less, a number 0 or halved); returns false if that changes nothing.
  * Ways are numbered from 0 to scenario_n_ways() - 1.
  */
 bool scenario_simplify(struct scenario *scenario, uint32_t nth);

@@ -4,7 +4,7 @@
 #include <assert.h>
 
 #define TICK_NS (50 * TIMELINE_MS)
-#define CALM_NS (3000 * TIMELINE_MS) /* as stream/governing.c: ticks go on for so long after the last work */
+#define CALM_NS (3000 * TIMELINE_MS) /* ticks go on this long after the last work, as in the daemon */
 
 enum processor server_processor(const struct server *server)
 {
@@ -75,7 +75,7 @@ void server_on_sample(void *owner)
     }
 }
 
-/* There is work now. */
+/* Starts ticks when there is work. */
 static void rouse(struct server *server)
 {
     server->worked_ns = server->timeline->now_ns;
@@ -137,44 +137,44 @@ void server_cancel(struct server *server, struct request *request)
     }
 }
 
-static void fill_job(struct server *server, struct request *request, const struct request_spec *ask)
+static void fill_job(struct server *server, struct request *request, const struct request_spec *spec)
 {
     struct job *job = &request->job;
     uint64_t now = server_now_us(server);
 
-    job->eq = &server->eqs[ask->engine];
-    job->priority = server->is_unscheduled ? PRIORITY_INTERACTIVE : ask->priority;
+    job->eq = &server->eqs[spec->engine];
+    job->priority = server->is_unscheduled ? PRIORITY_INTERACTIVE : spec->priority;
     job->limits = (struct account_limits){
-        .weight = server->is_unscheduled || server->mutant == MUTANT_NO_WEIGHT ? 0 : ask->weight,
+        .weight = server->is_unscheduled || server->mutant == MUTANT_NO_WEIGHT ? 0 : spec->weight,
         .n_streams = SERVER_STREAMS,
         .n_waiting = SERVER_WAITING,
-        .tokens_a_minute = ask->tokens_a_minute,
+        .tokens_a_minute = spec->tokens_a_minute,
     };
-    job->n_prompt = ask->n_prompt;
-    job->n_known = ask->n_prompt;
-    job->n_most = ask->n_prompt + ask->n_most;
+    job->n_prompt = spec->n_prompt;
+    job->n_known = spec->n_prompt;
+    job->n_most = spec->n_prompt + spec->n_most;
     job->n_left = JOB_NO_END;
     if (!server->is_unscheduled) {
-        job->first_by_us = ask->first_by_us ? now + ask->first_by_us : 0;
-        job->finish_by_us = ask->finish_by_us ? now + ask->finish_by_us : 0;
+        job->first_by_us = spec->first_by_us ? now + spec->first_by_us : 0;
+        job->finish_by_us = spec->finish_by_us ? now + spec->finish_by_us : 0;
         request->first_by_us = job->first_by_us;
         request->finish_by_us = job->finish_by_us;
     }
-    request->weight = ask->weight;
-    request->n_most = ask->n_most;
-    request->n_answer = ask->n_answer;
-    request->n_cached = ask->n_cached;
+    request->weight = spec->weight;
+    request->n_most = spec->n_most;
+    request->n_answer = spec->n_answer;
+    request->n_cached = spec->n_cached;
     request->asked_ns = server->timeline->now_ns;
-    request->client = ask->client;
+    request->client = spec->client;
 }
 
-/* A place for it? There is no bound in common here: 200 clients are fewer than the daemon lets wait. */
-static bool has_room(struct server *server, const struct request_spec *ask, const struct job *job,
+/* True if there is room for it. No limit is shared here: 200 clients are fewer than the daemon lets wait. */
+static bool has_room(struct server *server, const struct request_spec *spec, const struct job *job,
                      uint64_t *ret_retry_us)
 {
     const struct account *account = job->account;
     struct retry_request query = {
-        .key = ask->key,
+        .key = spec->key,
         .uid = account->uid,
         .own = { .n_free = account_room(account, &job->limits),
                  .n_most = (uint32_t)num_min(job->limits.n_streams, job->limits.n_waiting),
@@ -190,8 +190,9 @@ static bool has_room(struct server *server, const struct request_spec *ask, cons
     return retry_admit(&server->retry_list, &query, server_now_us(server), ret_retry_us);
 }
 
-/* May it come in? As stream/ does: the account's limits first, then its deadline. */
-static int admit(struct server *server, struct request *request, const struct request_spec *ask, uint64_t *ret_retry_us)
+/* Decides whether it may come in, as the daemon does: by the account's limits first, then by its deadline. */
+static int admit(struct server *server, struct request *request, const struct request_spec *spec,
+                 uint64_t *ret_retry_us)
 {
     struct job *job = &request->job;
     struct governor_limits usual[PROCESSOR_COUNT];
@@ -202,7 +203,7 @@ static int admit(struct server *server, struct request *request, const struct re
     if (r) {
         return SERVER_REFUSED;
     }
-    if (!has_room(server, ask, job, ret_retry_us)) {
+    if (!has_room(server, spec, job, ret_retry_us)) {
         return SERVER_FULL;
     }
     admit_limits(server->governor.limits, server_now_us(server), server_now_us(server), usual);
@@ -223,21 +224,21 @@ static int admit(struct server *server, struct request *request, const struct re
     return SERVER_OK;
 }
 
-int server_submit(struct server *server, const struct request_spec *ask, struct request **ret_request,
+int server_submit(struct server *server, const struct request_spec *spec, struct request **ret_request,
                   uint64_t *ret_retry_us)
 {
     cleanup(mem_freep) struct request *request = mem_calloc(MEM_MISC, 1, sizeof(*request));
-    uint32_t uid = server->is_unscheduled ? 1 : ask->uid;
+    uint32_t uid = server->is_unscheduled ? 1 : spec->uid;
     int r;
 
     assert(request);
     r = accounts_get(&server->queue.accounts, uid, &request->job.account);
     assert(r == 0);
-    fill_job(server, request, ask);
+    fill_job(server, request, spec);
     rouse(server);
     server->n_asked++;
-    r = server->is_unscheduled ? SERVER_OK : admit(server, request, ask, ret_retry_us);
-    monitor_on_back(server->monitor, ask, r == SERVER_FULL);
+    r = server->is_unscheduled ? SERVER_OK : admit(server, request, spec, ret_retry_us);
+    monitor_on_back(server->monitor, spec, r == SERVER_FULL);
     if (r) {
         server->n_refused++;
         monitor_on_refused(server->monitor, request, *ret_retry_us);
@@ -245,7 +246,7 @@ int server_submit(struct server *server, const struct request_spec *ask, struct 
     }
     queue_add(&server->queue, &request->job, server_now_us(server));
     queue_want(&server->queue, &request->job, server_now_us(server));
-    request->job.n_left = ask->credit ? ask->credit : request->n_most; /* queue_add() knows none */
+    request->job.n_left = spec->credit ? spec->credit : request->n_most; /* queue_add() sets no limit */
     list_init(&request->link);
     list_append(&server->requests, &request->link);
     server->n_live++;

@@ -1,10 +1,10 @@
 /*
- * Desk inside: what its two files share
+ * Server internal: what its two files share
  *
- * server.c: the governor, requests, life. server_step.c: seats, steps, engines.
+ * server.c: the governor, requests, life. server_step.c: slots, steps, engines.
  */
-#ifndef SOTTO_SIM_SERVER_INSIDE_H
-#define SOTTO_SIM_SERVER_INSIDE_H
+#ifndef SOTTO_SIM_SERVER_INTERNAL_H
+#define SOTTO_SIM_SERVER_INTERNAL_H
 
 #include "base/clean.h"
 #include "server.h"
@@ -19,16 +19,16 @@ static inline struct engine *server_engine_of(const struct server *server, const
     return &server->engines[eq - server->eqs];
 }
 
-/* Something has changed: what follows from it is decided once, in this same moment. */
+/* Something has changed: decides once, at this same moment, what follows. */
 void server_wake(struct server *server);
 
-/* The one place where a request ends. */
+/* Ends a request; the only way to do so. */
 void server_end(struct server *server, struct request *request, enum server_end how);
 
-/* Its sequence goes, if it has one. */
+/* Closes its sequence, if it has one. */
 void server_close_sequence(struct server *server, struct request *request);
 
-/* For the agenda; the owner is the desk. Decides and tells the engines until there is nothing more to tell. */
+/* Timeline callbacks; @owner is the server. Decides and tells the engines until there is nothing more to tell. */
 void server_settle(void *owner);
 void server_on_restart_first(void *owner);
 void server_on_restart_second(void *owner);

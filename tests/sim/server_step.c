@@ -1,5 +1,5 @@
 /*
- * Desk, its second half: seats, steps, and engines that are lost.
+ * Server, second half: slots, steps, and lost engines.
  */
 #include "base/num.h"
 #include "monitor.h"
@@ -11,7 +11,7 @@ static struct request *request_of(struct job *job)
     return container_of(job, struct request, job);
 }
 
-/* ---- seats */
+/* ---- slots */
 
 static void open_sequence(struct server *server, struct request *request)
 {
@@ -24,7 +24,7 @@ static void open_sequence(struct server *server, struct request *request)
         .n_reserve = request->n_most - request->n_tok,
     };
 
-    monitor_log(server->monitor, "request %llu: asks for a seat, %u tokens and up to %u",
+    monitor_log(server->monitor, "request %llu: asks for a slot, %u tokens and up to %u",
                 (unsigned long long)job->order, order.n_known, order.n_reserve);
     request->sequence = order.sequence;
     request->opens_alone = job->eq->n_taken == 0 && job->eq->n_leaving == 0;
@@ -56,7 +56,7 @@ static void on_opened(struct server *server, struct engine *engine, const struct
 
     server->n_opening[engine->number]--;
     if (!request) {
-        return; /* ended meanwhile; its Close is behind the Open */
+        return; /* ended meanwhile; its Close follows the Open */
     }
     job = &request->job;
     job->n_pages = (uint32_t)num_div_up((uint64_t)job->n_known + request->n_most - request->n_tok, ENGINE_PAGE_TOKENS);
@@ -69,7 +69,7 @@ static void on_opened(struct server *server, struct engine *engine, const struct
     }
     request->sequence = 0;
     eq->n_taken--;
-    eq->no_room = eq->n_taken > 0 && eq->n_leaving == 0; /* of who leaves there will be some */
+    eq->no_room = eq->n_taken > 0 && eq->n_leaving == 0; /* closing sequences will leave some */
     job_move(job, JOB_WAITING, server_now_us(server));
     if (request->opens_alone && eq->n_taken == 0) {
         server_end(server, request, SERVER_NEVER);
@@ -103,7 +103,7 @@ static void carry_out(struct server *server, const struct dispatch_order *order)
     static const char *const orders[] = { "none", "begins", "continues", "suspends", "withdraws" };
     struct engine_message message = { .id = order->step->id, .slice_us = order->step->slice_us };
 
-    monitor_log(server->monitor, "turn: %s step %llu of engine %u, class %d, slice %u us, %s", orders[order->what],
+    monitor_log(server->monitor, "dispatch: %s step %llu of engine %u, class %d, slice %u us, %s", orders[order->what],
                 (unsigned long long)message.id, (uint32_t)(order->step->eq - server->eqs), (int)order->step->priority,
                 message.slice_us, order->step->state == DISPATCH_WAITING ? "waits" : "at once");
     switch (order->what) {
@@ -131,7 +131,7 @@ static void carry_out(struct server *server, const struct dispatch_order *order)
     engine_send(server_engine_of(server, order->step->eq), &message);
 }
 
-/* What a step computed and sampled for one job. */
+/* Takes what a step computed and sampled for one job. */
 static void take_result(struct server *server, struct request *request, const struct engine_entry *entry)
 {
     struct job *job = &request->job;
@@ -148,7 +148,7 @@ static void take_result(struct server *server, struct request *request, const st
         return;
     }
     if (request->n_tok >= request->n_answer) {
-        return; /* sampled behind the end: in the pipeline already */
+        return; /* sampled beyond the end, as the step was in the pipeline */
     }
     server->n_tok++;
     job->n_known++;
@@ -168,7 +168,7 @@ static void take_result(struct server *server, struct request *request, const st
     }
 }
 
-/* All that was asked for was computed: its time says something. */
+/* True if all that was asked for was computed, so its time can be learnt from. */
 static bool is_whole(const struct plan *plan, const struct engine_work *work)
 {
     uint32_t n_rows = 0;
@@ -249,9 +249,9 @@ void server_on_answer(void *owner, struct engine *engine, const struct engine_me
     server_wake(server);
 }
 
-/* ---- once a turn */
+/* ---- once an iteration */
 
-/* Requests that are over, and that no step names any more: it ended, was withdrawn, or its engine is lost. */
+/* Removes ended requests that no step names any more: it ended, was withdrawn, or its engine is lost. */
 static void drop_ended(struct server *server)
 {
     struct list *link;
@@ -289,10 +289,10 @@ static void fill_turn_input(struct server *server, struct dispatch_input *input)
     }
 }
 
-/* Its seat is taken. */
-static void put_aside(struct server *server, struct job *job)
+/* Preempts @job: its slot is taken. */
+static void preempt(struct server *server, struct job *job)
 {
-    monitor_log(server->monitor, "request %llu: gives its seat up", (unsigned long long)job->order);
+    monitor_log(server->monitor, "request %llu: is preempted", (unsigned long long)job->order);
     server_close_sequence(server, request_of(job));
     dispatch_forget(&server->dispatch, job);
     queue_preempt(&server->queue, job, server_now_us(server));
@@ -307,10 +307,10 @@ static void slot(struct server *server, const struct dispatch_input *in)
     dispatch_real_limits(&server->dispatch, server->governor.limits, limits);
     admit_mark_urgent(&server->queue, limits, now);
     while ((job = dispatch_find_victim(&server->dispatch, &server->queue, in))) {
-        put_aside(server, job);
+        preempt(server, job);
     }
     while ((job = queue_find_victim(&server->queue, server->governor.limits, now, now))) {
-        put_aside(server, job);
+        preempt(server, job);
     }
     while ((job = queue_next_slot(&server->queue, server->governor.limits, now, now))) {
         open_sequence(server, request_of(job));
@@ -357,7 +357,7 @@ void server_settle(void *owner)
     monitor_on_settled(server->monitor, server);
 }
 
-/* ---- engines that are lost */
+/* ---- lost engines */
 
 void server_on_lost(struct server *server, uint32_t number, uint64_t after_ns)
 {

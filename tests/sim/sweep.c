@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a cut down scenario: runs that are spent on looking. */
+/* Runs that simplifying a scenario may take. */
 #define SHRINK_RUNS 4000u
 #define MUTANT_RUNS 12u
-#define FAILURES    12u /* that are named */
+#define FAILURES    12u /* failing runs that are named */
 
 struct family_sum {
     uint64_t n_runs;
@@ -268,7 +268,7 @@ int sweep_many(const struct sweep_options *options)
     return tallies_first_failure(&sums.tallies) == INVARIANT_COUNT ? 0 : 1;
 }
 
-/* ---- cutting down */
+/* ---- simplifying */
 
 static bool still_fails(const struct scenario *scenario, enum invariant which)
 {

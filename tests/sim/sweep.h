@@ -1,7 +1,7 @@
 /*
- * Sweep: what sotto-sim is asked to do
+ * Sweep: the commands of sotto-sim
  *
- * Each gives the program's exit code: 0, all invariants hold; 1, one does not; 2, it could not be done.
+ * Each returns the program's exit code: 0 if all invariants hold, 1 if one does not, 2 if it could not be done.
  */
 #ifndef SOTTO_SIM_SWEEP_H
 #define SOTTO_SIM_SWEEP_H

@@ -1,7 +1,7 @@
 /*
- * Agenda: the virtual clock, and what is to happen on it
+ * Timeline: the virtual clock and its events
  *
- * Nanoseconds from the start of a run. Events of one moment happen in the order in which they were entered,
+ * Times are nanoseconds from the start of a run. Events of one moment happen in the order in which they were entered,
  * so a run is the same each time. An event lives inside its owner; entering it again moves it.
  */
 #ifndef SOTTO_SIM_TIMELINE_H
@@ -38,7 +38,7 @@ void timeline_event_init(struct timeline_event *event, timeline_fn fire, void *o
 /* Lets @event happen at @at_ns, or now if that is past. */
 void timeline_enter(struct timeline *timeline, struct timeline_event *event, uint64_t at_ns);
 
-/* Fine for one that is not entered. */
+/* Cancels @event; allowed if it is not entered. */
 void timeline_cancel(struct timeline *timeline, struct timeline_event *event);
 
 bool timeline_has(const struct timeline_event *event);

@@ -3,17 +3,16 @@
 #include "base/num.h"
 #include <assert.h>
 
-/* What is still on its way when the clients have left is through by then: one step, one part, a restart. */
+/* Time after the clients have left in which everything ends: one step, one part, a restart. */
 #define DRAIN_MS 4000
 
-/* The first seconds are for measuring: nobody is promised their tokens. */
+/* The first seconds are for measuring: their tokens are not promised. */
 #define COUNTED_FROM_MS 5000
 
-/* A compositor that speaks to us does so at least this often, and names a heavy phase for so long at a
- * time. */
+/* A compositor that reports to us does so at least this often, and announces a heavy phase for this long at a time. */
 #define HINT_NS (200 * TIMELINE_MS)
 
-/* What the screen draws from here on is worth a word. */
+/* Load of a screen that is worth a report. */
 #define HEAVY_PERMILLE 100
 
 /* Of the unscheduled run's rows and tokens, in percent. */
@@ -47,7 +46,7 @@ struct world {
     struct turning turnings[SCENARIO_ROWS_MAX];
     double ours_ns; /* at the last tick */
     double screen_ns;
-    uint32_t n_missed; /* that the compositor has not told yet */
+    uint32_t n_missed; /* not reported by the compositor yet */
 };
 
 /* ---- every 20 ms */
@@ -93,7 +92,7 @@ static void on_tick(void *owner)
     timeline_enter(&world->timeline, &world->tick, now_ns + SENSORS_TICK_NS);
 }
 
-/* ---- the compositor's word */
+/* ---- the compositor's reports */
 
 static bool is_heavy(const struct scenario *scenario, uint64_t now_ns)
 {
@@ -110,7 +109,8 @@ static void take_earlier(uint64_t *next_ns, int64_t at_ms, uint64_t now_ns)
     }
 }
 
-/* The next moment at which frames become longer or shorter: the load or the clock changes. UINT64_MAX: none. */
+/* Returns the next time at which frames become longer or shorter, as the load or the clock changes; UINT64_MAX:
+ * none. */
 static uint64_t next_change_ns(const struct scenario *scenario, uint64_t now_ns)
 {
     uint64_t next_ns = UINT64_MAX;
@@ -134,7 +134,7 @@ static bool has_grown(const struct scenario *scenario, uint64_t now_ns)
     return false;
 }
 
-/* Frames are counted from exactly then. */
+/* Frames are counted from exactly this time. */
 static void on_change(void *owner)
 {
     struct world *world = owner;
@@ -146,7 +146,7 @@ static void on_change(void *owner)
     }
 }
 
-/* It names the length of its frames at once; later, when heavy ones begin, and what it missed. */
+/* Reports the length of its frames at once; later, when heavy ones begin, and what it missed. */
 static void on_hint(void *owner)
 {
     struct world *world = owner;
@@ -319,7 +319,7 @@ static void collect(const struct world *world, struct world_result *ret_result)
     };
 }
 
-/* Rows and tokens that were computed, from when all clients are there and costs are known until they leave. */
+/* Returns the rows and tokens computed from when all clients are there and costs are known until they leave. */
 static uint64_t run_until_they_leave(struct world *world)
 {
     uint64_t n_before;
@@ -330,7 +330,7 @@ static uint64_t run_until_they_leave(struct world *world)
     return world->server.n_rows + world->server.n_tok - n_before;
 }
 
-/* What the chip gives to the same clients when nobody schedules them. */
+/* Returns what the chip gives to the same clients without a scheduler. */
 static double unscheduled(const struct scenario *scenario)
 {
     struct world *world = mem_calloc(MEM_MISC, 1, sizeof(*world));

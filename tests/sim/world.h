@@ -21,10 +21,10 @@ struct world_result {
     uint64_t n_mode_changes;
 };
 
-/* Who looks on; each may be NULL. */
+/* The observers; each may be NULL. */
 struct world_view {
     struct chart *chart;
-    FILE *trace; /* a line for each thing that happens */
+    FILE *trace; /* a line for each event */
 };
 
 /* Runs @scenario. @view may be NULL. */

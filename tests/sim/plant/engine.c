@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <stdio.h>
 
-/* ---- mail: in order, each after its time on the way */
+/* ---- messages: in order, each after its delay */
 
 static void post(struct engine *engine, struct engine_mail *mail, struct timeline_event *due,
                  const struct engine_message *message)
@@ -120,7 +120,7 @@ static void open_sequence(struct engine *engine, const struct engine_message *or
     answer(engine, &reply);
 }
 
-/* A step, begun or not, names it. */
+/* True if a step, begun or not, names it. */
 static bool stands(const struct engine *engine, uint32_t number)
 {
     for (uint32_t i = 0; i < ENGINE_STEPS; i++) {
@@ -135,7 +135,7 @@ static bool stands(const struct engine *engine, uint32_t number)
     return false;
 }
 
-/* What was closed goes when no step names it any more. */
+/* Frees closed sequences that no step names any more. */
 static void release(struct engine *engine)
 {
     for (uint32_t i = 0; i < ENGINE_SEQUENCES; i++) {
@@ -149,7 +149,7 @@ static void release(struct engine *engine)
     }
 }
 
-/* A Close that crossed the refusal of its Open on the way is nobody's fault. */
+/* True if a Close crossed the refusal of its Open, which is no error. */
 static bool was_refused(const struct engine *engine, uint32_t number)
 {
     for (uint32_t i = 0; i < ENGINE_REFUSALS; i++) {
@@ -176,7 +176,7 @@ static void close_sequence(struct engine *engine, uint32_t number)
 
 /* ---- running */
 
-/* Nobody waits for what it computes: all its sequences are closed. */
+/* True if all its sequences are closed, so its results are of no use. */
 static bool is_pointless(struct engine *engine, const struct engine_step *step)
 {
     for (uint32_t i = 0; i < step->work->n_entries; i++) {
@@ -194,7 +194,7 @@ double engine_true_ns(const struct scenario_engine *family, const struct cost_lo
            (double)family->decode_ns * load->n[COST_DECODE_ROW] + (double)family->attend_ns * load->n[COST_ATTEND_PAGE];
 }
 
-/* How fast work is done now: the clock, and what others leave of the memory for the weights. */
+/* Returns how fast work is done now: the clock, and what others leave of the memory for the weights. */
 static double rate_of(const struct engine *engine, const struct engine_step *step)
 {
     uint64_t now_ns = engine->timeline->now_ns;
@@ -210,9 +210,9 @@ static bool on_cores(const struct engine *engine)
     return engine->scenario->chip.cores != 0;
 }
 
-/* The device is ours: runs until the slice is used up or the step has ended, whichever is first, in whole
- * parts. A slice is counted from when it was submitted, so that one that waited for a frame does not hold up
- * the next as well; one part runs in any case. */
+/* The device is ours. Runs until the slice is used up or the step has ended, whichever is first, in whole parts, and
+ * at least for one. A slice counts from when it was submitted, so one that waited for a frame does not hold up the
+ * next one as well. */
 static void on_granted(void *owner)
 {
     struct engine *engine = owner;
@@ -263,7 +263,7 @@ static void run(struct engine *engine, struct engine_step *step)
     if (on_cores(engine)) {
         on_granted(engine);
     } else {
-        gpu_ask(engine->gpu, &engine->guest);
+        gpu_ask(engine->gpu, &engine->user);
     }
 }
 
@@ -272,11 +272,11 @@ static void let_go(struct engine *engine)
     if (on_cores(engine)) {
         gpu_burden(engine->gpu, false);
     } else {
-        gpu_leave(engine->gpu, &engine->guest);
+        gpu_leave(engine->gpu, &engine->user);
     }
 }
 
-/* The run that ends now, counted. Gives the time that it had. */
+/* Counts the run that ends now. Returns the time that it had. */
 static uint64_t account_run(struct engine *engine)
 {
     uint64_t now_ns = engine->timeline->now_ns;
@@ -290,7 +290,7 @@ static uint64_t account_run(struct engine *engine)
     return held_ns;
 }
 
-/* What came of each entry: the rows that it was asked for, and a token if that was the last that is known. */
+/* Computes each entry: the rows that it was asked for, and a token if the last of them is the last known one. */
 static void compute(struct engine *engine, struct engine_work *work)
 {
     for (uint32_t i = 0; i < work->n_entries; i++) {
@@ -315,7 +315,7 @@ static void compute(struct engine *engine, struct engine_work *work)
     }
 }
 
-bool engine_runs_for_nobody(struct engine *engine)
+bool engine_is_pointless(struct engine *engine)
 {
     return engine->running && is_pointless(engine, engine->running);
 }
@@ -390,7 +390,7 @@ static void take_step(struct engine *engine, struct engine_message *order)
     *free_step = (struct engine_step){
         .work = steal(&order->work),
         .slice_us = order->slice_us,
-        .told_ns = sent_ns(engine, order),
+        .ordered_ns = sent_ns(engine, order),
     };
     free_step->left_ns = engine_true_ns(engine->family, &free_step->work->load) * noise;
     engine->took_ns[free_step - engine->steps] = 0.0;
@@ -399,7 +399,7 @@ static void take_step(struct engine *engine, struct engine_message *order)
     }
 }
 
-/* The present run ends with the part that it is in. */
+/* Ends the present run with the part that it is in. */
 static void cut_run(struct engine *engine)
 {
     double gone_ns = (double)(engine->timeline->now_ns - engine->run_from_ns);
@@ -412,7 +412,7 @@ static void cut_run(struct engine *engine)
     }
 }
 
-/* The running step ends its part, and stands still then. */
+/* Suspends the running step at the end of its part. */
 static void suspend(struct engine *engine, uint64_t id)
 {
     if (!engine->running || engine->running->work->id != id) {
@@ -425,7 +425,7 @@ static void suspend(struct engine *engine, uint64_t id)
 
         if (!engine->is_stalled) {
             engine->running = NULL;
-            gpu_leave(engine->gpu, &engine->guest);
+            gpu_leave(engine->gpu, &engine->user);
             answer(engine, &reply);
         }
         return;
@@ -456,7 +456,7 @@ static void go_on(struct engine *engine, const struct engine_message *order)
         return;
     }
     step->slice_us = order->slice_us;
-    step->told_ns = sent_ns(engine, order);
+    step->ordered_ns = sent_ns(engine, order);
     run(engine, step);
 }
 
@@ -515,7 +515,7 @@ void engine_init(struct engine *engine, struct timeline *timeline, const struct 
     timeline_event_init(&engine->order_due, on_order_due, engine);
     timeline_event_init(&engine->answer_due, on_answer_due, engine);
     timeline_event_init(&engine->run_end, on_run_end, engine);
-    engine->guest = (struct gpu_guest){ .granted = on_granted, .owner = engine };
+    engine->user = (struct gpu_user){ .granted = on_granted, .owner = engine };
     engine_start(engine);
 }
 
@@ -569,7 +569,7 @@ void engine_stall(struct engine *engine, bool is_stalled)
     } else if (on_cores(engine)) {
         on_granted(engine);
     } else {
-        gpu_ask(engine->gpu, &engine->guest);
+        gpu_ask(engine->gpu, &engine->user);
     }
 }
 

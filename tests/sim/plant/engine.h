@@ -1,14 +1,13 @@
 /*
- * Engine: one that computes nothing, in the time that it would take
+ * Engine: computes nothing, in the time that computing would take
  *
- * It keeps the contract of proto/sotto/engine.proto towards the turn: at most two begun steps, of which one
- * runs, and one that waits behind it; a step is cut into parts, looks at its orders between them, stands
- * still when its slice is used up or when it is told to, and goes on where it stood. Orders and answers take
- * a while on their way and never overtake each other, so a withdrawal may come too late and a suspension may
- * find the step ended.
+ * It keeps the contract of proto/sotto/engine.proto towards the dispatch. There are at most two begun steps, of which
+ * one runs, and one that waits behind it. A step is cut into parts and looks at its orders between them. It is
+ * suspended when its slice is used up or by order, and goes on from there. Orders and answers are delayed and never
+ * overtake each other, so a withdrawal may come too late and a suspension may find the step ended.
  *
- * What it is asked is checked against what it knows of its sequences: a prompt row that it does not have or a
- * token behind one that is missing counts as a breach.
+ * What it is asked is checked against what it knows of its sequences: a prompt row that it does not have, or a token
+ * after a missing one, counts as a breach of the contract.
  */
 #ifndef SOTTO_SIM_ENGINE_H
 #define SOTTO_SIM_ENGINE_H
@@ -20,14 +19,14 @@
 #define ENGINE_BEGUN       2u
 #define ENGINE_STEPS       (ENGINE_BEGUN + 1u)
 #define ENGINE_SEQUENCES   128u
-#define ENGINE_REFUSALS    8u /* whose Close may still be on the way */
+#define ENGINE_REFUSALS    8u /* their Close may still be on the way */
 
 struct engine_sequence {
-    uint32_t number; /* the desk's; 0: free */
+    uint32_t number; /* the server's; 0: free */
     uint32_t n_known;
     uint32_t n_done;
     uint32_t n_pages; /* promised */
-    bool is_closed;   /* and kept, since a step names it */
+    bool is_closed;   /* and held, since a step names it */
 };
 
 struct engine_entry {
@@ -83,10 +82,10 @@ struct engine_mail {
 };
 
 struct engine_step {
-    struct engine_work *work; /* NULL: free */
+    struct engine_work *work; /* NULL: unused */
     double left_ns;           /* of work at the full clock */
     uint32_t slice_us;
-    uint64_t told_ns; /* when the order was sent by which it runs */
+    uint64_t ordered_ns; /* when the order was sent by which it runs */
     bool begun;
 };
 
@@ -105,7 +104,7 @@ struct engine {
 
     struct engine_step steps[ENGINE_STEPS];
     struct engine_step *running; /* NULL: nothing runs or waits for the device */
-    struct gpu_guest guest;
+    struct gpu_user user;
     struct timeline_event run_end;
     uint64_t asked_ns; /* for the device */
     uint64_t run_from_ns;
@@ -126,7 +125,7 @@ struct engine {
     uint64_t n_breaches;
     const char *breach; /* of the last */
 
-    /* To sottod. */
+    /* Passes an answer to sottod. */
     void (*on_answer)(void *owner, struct engine *engine, const struct engine_message *answer);
     void (*on_run)(void *owner, struct engine *engine, uint64_t from_ns, uint64_t to_ns, double part_ns);
     void *owner;
@@ -136,23 +135,23 @@ void engine_init(struct engine *engine, struct timeline *timeline, const struct 
                  uint32_t number);
 void engine_finish(struct engine *engine);
 
-/* An order on its way. @work passes to the engine. */
+/* Sends an order. @work passes to the engine. */
 void engine_send(struct engine *engine, const struct engine_message *order);
 
-/* It dies with all it has; what is under way is lost. */
+/* The engine dies with all it has. */
 void engine_die(struct engine *engine);
 void engine_start(struct engine *engine);
 
-/* Its device stands still, and so does it; or goes on. */
+/* Stalls the engine with its device, or lets it go on. */
 void engine_stall(struct engine *engine, bool is_stalled);
 
-/* Time that its work had the device or the cores so far; up to now, also in a run. */
+/* Returns the time that its work had the device or the cores, including the present run. */
 double engine_held_ns(const struct engine *engine);
 
-/* Nobody waits for what it runs: all those sequences are closed. It ends with its part. */
-bool engine_runs_for_nobody(struct engine *engine);
+/* True if all sequences of what it runs are closed, so that it ends with its part. */
+bool engine_is_pointless(struct engine *engine);
 
-/* True time of @load at the full clock, without noise. */
+/* Returns the true time of @load at the full clock, without noise. */
 double engine_true_ns(const struct scenario_engine *family, const struct cost_load *load);
 
 #endif

@@ -1,7 +1,7 @@
 #include "plant/gpu.h"
 #include <assert.h>
 
-/* A frame that shares the memory with our work on the cores takes so much longer. */
+/* Factor for a frame that shares the memory with our work on the cores. */
 #define BURDEN 1.25
 
 int64_t gpu_clock_permille(const struct scenario *scenario, uint64_t now_ns)
@@ -30,7 +30,7 @@ int64_t gpu_load_permille(const struct scenario *scenario, uint64_t now_ns, enum
     return permille;
 }
 
-/* Brings work and busy times up to now, and goes on at the rate of now. */
+/* Brings work and busy times up to now, and goes on at the present rate. */
 static void draw_on(struct gpu *gpu)
 {
     uint64_t now_ns = gpu->timeline->now_ns;
@@ -64,7 +64,7 @@ static void begin_frame(struct gpu *gpu)
     draw_on(gpu);
 }
 
-/* The device is free: who is next? Frames first. */
+/* The device is free: gives it to a frame first. */
 static void pass_on(struct gpu *gpu)
 {
     if (gpu->is_drawn || gpu->holder) {
@@ -72,16 +72,16 @@ static void pass_on(struct gpu *gpu)
     }
     if (gpu->is_due) {
         begin_frame(gpu);
-    } else if (gpu->n_guests > 0) {
-        struct gpu_guest *guest = gpu->guests[0];
+    } else if (gpu->n_users > 0) {
+        struct gpu_user *user = gpu->users[0];
 
-        gpu->n_guests--;
-        for (uint32_t i = 0; i < gpu->n_guests; i++) {
-            gpu->guests[i] = gpu->guests[i + 1];
+        gpu->n_users--;
+        for (uint32_t i = 0; i < gpu->n_users; i++) {
+            gpu->users[i] = gpu->users[i + 1];
         }
-        guest->waits = false;
-        gpu->holder = guest;
-        guest->granted(guest->owner);
+        user->waits = false;
+        gpu->holder = user;
+        user->granted(user->owner);
     }
 }
 
@@ -95,8 +95,8 @@ static void on_ready(void *owner)
     pass_on(gpu);
 }
 
-/* What the next frame costs, drawn anew at each refresh, whether it is used or not: both devices draw the
- * same. */
+/* Returns the cost of the next frame. It is drawn at random at each refresh, whether it is used or not, so both
+ * devices draw the same. */
 static double next_work_ns(struct gpu *gpu, double *ret_base_share)
 {
     uint64_t now_ns = gpu->timeline->now_ns;
@@ -152,30 +152,30 @@ void gpu_finish(struct gpu *gpu)
     timeline_cancel(gpu->timeline, &gpu->ready);
 }
 
-void gpu_ask(struct gpu *gpu, struct gpu_guest *guest)
+void gpu_ask(struct gpu *gpu, struct gpu_user *user)
 {
-    assert(!guest->waits && gpu->holder != guest && gpu->n_guests < 4);
-    guest->waits = true;
-    gpu->guests[gpu->n_guests++] = guest;
+    assert(!user->waits && gpu->holder != user && gpu->n_users < 4);
+    user->waits = true;
+    gpu->users[gpu->n_users++] = user;
     pass_on(gpu);
 }
 
-void gpu_leave(struct gpu *gpu, struct gpu_guest *guest)
+void gpu_leave(struct gpu *gpu, struct gpu_user *user)
 {
     uint32_t kept = 0;
 
-    if (gpu->holder == guest) {
+    if (gpu->holder == user) {
         gpu->holder = NULL;
         pass_on(gpu);
         return;
     }
-    for (uint32_t i = 0; i < gpu->n_guests; i++) {
-        if (gpu->guests[i] != guest) {
-            gpu->guests[kept++] = gpu->guests[i];
+    for (uint32_t i = 0; i < gpu->n_users; i++) {
+        if (gpu->users[i] != user) {
+            gpu->users[kept++] = gpu->users[i];
         }
     }
-    gpu->n_guests = kept;
-    guest->waits = false;
+    gpu->n_users = kept;
+    user->waits = false;
 }
 
 void gpu_burden(struct gpu *gpu, bool is_burdened)

@@ -1,7 +1,7 @@
 #include "plant/sensors.h"
 #include "base/num.h"
 
-/* Readings of another kind of sensor that nobody can take for a temperature. */
+/* A reading of another kind of sensor, which can't be taken for a temperature. */
 #define NONSENSE_MC (-274000)
 
 static bool is_there(const struct sensors *sensors, enum gpu_client client)
@@ -42,7 +42,7 @@ static void read_load(struct sensors *sensors)
         uint64_t pace_ns = client->permille > 0 ? SENSORS_BUSY_NS : SENSORS_REST_NS;
 
         if (!client->known && walks && is_there(sensors, (enum gpu_client)i)) {
-            /* What it did in its life so far is known at once: its counters began at 0. */
+            /* All that it did so far is known at once, as its counters began at 0. */
             client->known = true;
             client->at_ns = (uint64_t)num_max(now_ns - num_min(now_ns, SENSORS_BUSY_NS),
                                               (uint64_t)sensors->scenario->screen.app_from_ms * TIMELINE_MS);
@@ -53,7 +53,7 @@ static void read_load(struct sensors *sensors)
     }
 }
 
-/* Rounded down to whole steps, as drivers do that shift a register. */
+/* Rounds down to whole steps, as drivers do that shift a register. */
 static int32_t quantised(double mc, int64_t step_mc)
 {
     int64_t whole = (int64_t)mc;
@@ -64,7 +64,7 @@ static int32_t quantised(double mc, int64_t step_mc)
     return (int32_t)whole;
 }
 
-/* Slower things, at their own pace. */
+/* Reads slower quantities, at their own pace. */
 static void read_heat(struct sensors *sensors)
 {
     const struct scenario_sense *family = &sensors->scenario->sense;

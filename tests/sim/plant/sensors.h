@@ -1,10 +1,12 @@
 /*
- * Sensors: what sottod is told of the machine, and how late
+ * Sensors: what sottod is told about the machine, and how late
  *
- * Load: each client of the device is read every 50 ms while it draws, every 250 ms while it does not, and is
- * found by a walk of all processes every 2 s if it is new. Temperature: the die's, delayed, in whole steps.
- * Power: a mean over the time since the last reading. Any of these may stop, stand still or become nonsense
- * for a while (MISHAP_*).
+ * - Load: each client of the device is read every 50 ms while it draws, every 250 ms while it does not. A new one is
+ *   found by a walk over all processes every 2 s.
+ * - Temperature: the die's, delayed, in whole steps.
+ * - Power: a mean over the time since the last reading.
+ *
+ * Any of these may stop, freeze or become nonsense for a while (MISHAP_*).
  */
 #ifndef SOTTO_SIM_SENSORS_H
 #define SOTTO_SIM_SENSORS_H
@@ -17,7 +19,7 @@
 #define SENSORS_REST_NS TIMELINE_MS * 250
 #define SENSORS_WALK_NS TIMELINE_S * 2
 
-/* Temperatures of so many past ticks are kept, for the delay. */
+/* Past temperatures that are kept, in ticks, for the delay. */
 #define SENSORS_PAST    128u
 #define SENSORS_TICK_NS (20 * TIMELINE_MS)
 
@@ -35,7 +37,7 @@ struct sensors {
     const struct thermal *thermal;
     struct rng rng;
     struct sensors_client clients[GPU_CLIENT_COUNT];
-    struct timeline_event sample; /* every 50 ms: what is due is read, and sottod is told */
+    struct timeline_event sample; /* every 50 ms: reads what is due, and reports to sottod */
     uint64_t walk_ns;             /* the next walk */
 
     double past_mc[SENSORS_PAST]; /* one each SENSORS_TICK_NS */
@@ -57,13 +59,13 @@ void sensors_init(struct sensors *sensors, struct timeline *timeline, const stru
                   const struct thermal *thermal);
 void sensors_finish(struct sensors *sensors);
 
-/* Every SENSORS_TICK_NS, after thermal_advance(): @mw is the power of the chip since the last time. */
+/* Every SENSORS_TICK_NS, after thermal_advance(): @mw is the power of the chip since the last call. */
 void sensors_tick(struct sensors *sensors, double mw);
 
 /* Starts or ends a mishap of a sensor. */
 void sensors_mishap(struct sensors *sensors, enum mishap mishap, bool begins);
 
-/* Fills what sensors know of @input; the rest is left as it is. */
+/* Fills in what sensors know of @input and leaves the rest. */
 void sensors_fill(struct sensors *sensors, struct governor_input *input);
 
 #endif

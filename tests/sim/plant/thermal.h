@@ -1,12 +1,11 @@
 /*
- * Warmth: how warm the chip is
+ * Thermal: how warm the chip is
  *
- * Two nodes: the die, which follows its power at once, and what it sits on, which follows slowly. Power flows
- * into the die, from there to the board, from there into the air. Beside the real temperature runs a shadow:
- * the same chip, but with no power of ours from the moment when it was forked. That is what no controller can
- * do better than.
+ * Two nodes: the die, which follows its power at once, and what it is mounted on, which follows slowly. Power flows
+ * into the die, from there to the board, and from there into the air. Beside the real temperature runs a shadow: the
+ * same chip without power of ours from the moment of its fork. No controller can do better than that.
  *
- * Explicit Euler steps well below the least time constant; sums and products alone, so it is the same
+ * Explicit Euler steps well below the least time constant use sums and products alone, so the result is the same
  * everywhere.
  */
 #ifndef SOTTO_SIM_THERMAL_H
@@ -22,9 +21,9 @@ struct thermal_state {
 struct thermal {
     struct scenario_heat family;
     struct thermal_state now;
-    struct thermal_state shadow; /* our power has been 0 since the fork */
-    struct thermal_state alone;  /* our power has been 0 since the beginning */
-    struct thermal_state full;   /* and all that it can be, since then */
+    struct thermal_state shadow; /* without power of ours since the fork */
+    struct thermal_state alone;  /* without power of ours since the start */
+    struct thermal_state full;   /* with all of our power since the start */
     uint64_t at_ns;
     bool has_shadow;
 };
@@ -32,16 +31,16 @@ struct thermal {
 void thermal_init(struct thermal *thermal, const struct scenario *scenario);
 
 /*
- * Goes on to @now_ns. In that time our work had the chip for @ours_ns (at the highest clock's power), frames
- * for @screen_ns, and everybody else took @other_mw.
+ * Advances to @now_ns. In that time our work had the chip for @ours_ns (at the power of the highest clock), frames for
+ * @screen_ns, and all others took @other_mw.
  */
 void thermal_advance(struct thermal *thermal, uint64_t now_ns, double ours_ns, double screen_ns, double other_mw);
 
-/* The shadow starts from the real temperature. */
+/* Starts the shadow from the real temperature. */
 void thermal_fork(struct thermal *thermal);
 void thermal_join(struct thermal *thermal);
 
-/* Where the die would rest with so much power. */
+/* Returns the equilibrium of the die at this power. */
 double thermal_rest_mc(const struct scenario_heat *family, double mw);
 
 #endif

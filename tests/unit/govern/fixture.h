@@ -1,5 +1,5 @@
 /*
- * Machine: a governor and what it is told, for tests of one reason at a time
+ * Fixture: a governor and its input, for tests of one cause at a time
  */
 #ifndef SOTTO_GOVERN_FIXTURE_H
 #define SOTTO_GOVERN_FIXTURE_H
@@ -13,19 +13,20 @@ extern struct governor_input in;
 extern const struct governor_limits *const device;
 extern const struct governor_limits *const cores;
 
-/* A new governor that knows nothing yet. */
+/* Starts a governor that knows nothing. */
 void fixture_begin(const struct governor_policy *policy);
 
-/* The same without any policy. */
+/* Starts a governor without a policy; a setup for tests. */
 void fixture_setup(void);
 
-/* Ticks with what stands in `in`; what is seen is seen anew each time. True: something was worth an event. */
+/* Makes @n ticks with what stands in `in`; all that is seen is read again each time. Returns true if one was worth
+ * an event. */
 bool fixture_tick(uint32_t n);
 
-/* Others draw so much. */
+/* Sets the load of others. */
 void fixture_draw(uint32_t busy_permille);
 
-/* A zone is seen. */
+/* Adds the reading of a zone. */
 void fixture_heat(uint32_t i, int32_t temp_mc, int32_t passive_mc, int32_t critical_mc);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * Plant: a chip on a board, and a sensor that tells of it late and in steps
+ * Plant: a chip on a board, and a sensor that reports late and in steps
  *
- * Two nodes: the chip, which our watts and others' heat, and the board, through which all of it leaves. The sensor
- * reads once a period, says what was true some time ago, and rounds it. Time goes in steps of PLANT_STEP_US.
+ * Two nodes: the chip, which our power and others' heats, and the board, through which all of it leaves. The sensor
+ * reads once a period, reports what was true some time ago, and rounds it. Time goes in steps of PLANT_STEP_US.
  */
 #ifndef SOTTO_GOVERN_PLANT_H
 #define SOTTO_GOVERN_PLANT_H
@@ -16,7 +16,7 @@
 enum plant_rounding { PLANT_DOWN, PLANT_NEAREST, PLANT_UP, PLANT_ROUNDINGS };
 
 struct plant {
-    /* What it is. Degrees Celsius, seconds; resistance in degrees for a full share of ours. */
+    /* Properties: degrees Celsius, seconds; resistance in degrees for a full share of ours. */
     double ambient;
     double resistance;
     double chip_part; /* of the resistance, between chip and board */
@@ -29,7 +29,7 @@ struct plant {
 
     double others; /* heat of others, in shares of ours */
 
-    /* How it is. */
+    /* State. */
     double chip;
     double board;
     double past[PLANT_PAST];
@@ -38,16 +38,16 @@ struct plant {
     uint64_t reading_us; /* when it was read */
 };
 
-/* At rest at @temp for both nodes. */
+/* Starts both nodes at @temp. */
 void plant_start(struct plant *plant, double temp);
 
-/* One step with that share of ours. */
+/* Advances by one step with this share of ours. */
 void plant_step(struct plant *plant, double share);
 
-/* Numbers by chance: the same for the same seed. From 0 to below 1. */
+/* Returns a random number from 0 to below 1, the same for the same seed. */
 double plant_chance(uint64_t *seed);
 
-/* One drawn by chance, of the kind that daemon/sched/thermostat.c speaks of, for a target of @target degrees. */
+/* Draws a random plant of the kind that daemon/govern/thermostat.c describes, for a target of @target degrees. */
 void plant_draw(struct plant *plant, uint64_t *seed, double target);
 
 #endif

@@ -1,4 +1,4 @@
-/* Joules: what is measured, what is only estimated, who is charged, and what a minute's budget does. */
+/* Joules: what is measured or estimated, which requests are charged, and what the budget of a minute does. */
 #include "govern/usage.h"
 #include "unit.h"
 #include <math.h>
@@ -26,8 +26,8 @@ static void teardown(void)
     usage_table_finish(&usage_table);
 }
 
-/* @n tenths of a second, of which our work holds @share at @ours_w; the rest of the chip takes @others_w. Steps of
- * 10 ms are charged as they end. */
+/* Runs for @n tenths of a second in which our work holds @share at @ours_w and the rest of the chip takes @others_w.
+ * Steps of 10 ms are charged as they end. */
 static uint64_t run(int n, double share, double ours_w, double others_w)
 {
     uint64_t charged = 0;
@@ -70,7 +70,7 @@ START_TEST(watts_that_change_are_followed)
 }
 END_TEST
 
-/* A step of 0.6 s that ends just behind a reading, then nothing for 4 s, and so on: 4 W of ours above 3 of others. */
+/* A step of 0.6 s ends just after a reading, then follow 4 s without work, and so on: 4 W of ours above 3 of others. */
 START_TEST(a_step_that_ends_behind_a_reading_is_charged_once)
 {
     enum energy_source source;
@@ -99,7 +99,7 @@ static uint64_t random_below(uint64_t *state, uint64_t n)
     return (*state >> 33) % n;
 }
 
-/* Steps of any length with pauses of any length, readings whenever they come: 3 W of others, 4 W of ours. */
+/* Steps and pauses of any length, with readings at any time: 3 W of others, 4 W of ours. */
 START_TEST(whatever_the_pattern_the_accounts_add_up_to_the_meter)
 {
     for (uint64_t seed = 1; seed <= 200; seed++) {
@@ -194,7 +194,7 @@ START_TEST(a_meter_counts_more_than_a_statement_until_it_is_gone)
 }
 END_TEST
 
-START_TEST(a_meter_that_starts_anew_charges_nobody)
+START_TEST(a_meter_that_restarts_charges_no_request)
 {
     enum energy_source source;
     uint64_t before;
@@ -221,7 +221,7 @@ START_TEST(parts_of_a_step_add_up_to_the_step)
 }
 END_TEST
 
-START_TEST(who_works_more_is_charged_more)
+START_TEST(more_work_is_charged_more)
 {
     const double parts[2] = { 30.0, 10.0 };
     uint64_t uj[2];
@@ -266,7 +266,7 @@ START_TEST(a_budget_holds_back_until_there_is_room_again)
 }
 END_TEST
 
-START_TEST(half_a_budget_holds_nobody_back)
+START_TEST(half_a_budget_delays_no_request)
 {
     struct usage *usage = usage_table_get(&usage_table, UID);
 
@@ -321,13 +321,13 @@ int main(void)
     tcase_add_test(facts, stated_watts_are_an_estimate);
     tcase_add_test(facts, without_meter_and_statement_it_is_unknown);
     tcase_add_test(facts, a_meter_counts_more_than_a_statement_until_it_is_gone);
-    tcase_add_test(facts, a_meter_that_starts_anew_charges_nobody);
+    tcase_add_test(facts, a_meter_that_restarts_charges_no_request);
     tcase_add_test(facts, parts_of_a_step_add_up_to_the_step);
-    tcase_add_test(facts, who_works_more_is_charged_more);
+    tcase_add_test(facts, more_work_is_charged_more);
     tcase_add_test(facts, parts_without_work_share_evenly);
     tcase_add_test(facts, a_sum_is_as_certain_as_its_least_certain_part);
     tcase_add_test(facts, a_budget_holds_back_until_there_is_room_again);
-    tcase_add_test(facts, half_a_budget_holds_nobody_back);
+    tcase_add_test(facts, half_a_budget_delays_no_request);
     tcase_add_test(facts, without_a_budget_only_totals_are_kept);
     tcase_add_test(facts, thousands_of_users_do_not_make_it_grow_for_ever);
     suite_add_tcase(suite, facts);

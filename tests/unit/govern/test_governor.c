@@ -1,4 +1,4 @@
-/* What is known of the machine in, limits out: each reason alone, and which of them wins. */
+/* From what is known of the machine to limits: each cause alone, and which of them wins. */
 #include "fixture.h"
 #include "unit.h"
 
@@ -81,7 +81,7 @@ START_TEST(a_share_that_may_not_be_seen_counts_as_busy)
 }
 END_TEST
 
-START_TEST(a_screen_that_stands_still_leaves_longer_slices_and_no_pause)
+START_TEST(an_unchanging_screen_leaves_longer_slices_and_no_pause)
 {
     fixture_draw(0);
 
@@ -177,7 +177,7 @@ START_TEST(cores_that_are_too_hot_do_not_take_over)
 }
 END_TEST
 
-START_TEST(where_no_load_is_told_our_own_delay_tells)
+START_TEST(without_a_readable_load_our_own_delay_shows_it)
 {
     in.delay_permille = 2500;
 
@@ -197,7 +197,7 @@ START_TEST(a_little_delay_is_no_load)
 }
 END_TEST
 
-START_TEST(a_load_not_seen_any_more_is_busy_after_its_grace)
+START_TEST(a_lost_load_counts_as_busy_after_its_grace)
 {
     fixture_draw(100);
     fixture_tick(2);
@@ -232,7 +232,7 @@ START_TEST(a_load_that_is_on_the_way_is_neither_idle_nor_lost)
 
     fixture_tick(1);
     ck_assert_uint_eq(device->slice_us, 2000);
-    fixture_tick(50); /* longer than the grace of one that is lost */
+    fixture_tick(50); /* longer than the grace time of a lost load */
 
     ck_assert_uint_eq(device->slice_us, 2000);
     ck_assert_uint_eq(device->duty_permille, 900);
@@ -272,7 +272,7 @@ START_TEST(a_load_that_hangs_is_as_one_not_seen)
     fixture_tick(2);
 
     for (int i = 0; i < 30; i++) {
-        in.now_us += FIXTURE_TICK_US; /* seen, but of old */
+        in.now_us += FIXTURE_TICK_US; /* seen, but long ago */
         governor_tick(&governor, &in);
     }
 
@@ -315,7 +315,7 @@ START_TEST(a_missed_frame_halves_slice_and_duty_at_once)
 }
 END_TEST
 
-START_TEST(courage_comes_back_slowly)
+START_TEST(courage_recovers_slowly)
 {
     fixture_draw(500);
     in.hint.at_us = in.now_us;
@@ -348,13 +348,13 @@ START_TEST(busy_until_holds_until_then_and_what_comes_behind_it_is_not_trusted_a
 }
 END_TEST
 
-START_TEST(a_compositor_that_is_gone_before_its_busy_time_holds_nobody_longer)
+START_TEST(a_compositor_that_leaves_early_ends_its_busy_time)
 {
     in.hint.at_us = in.now_us;
     in.hint.busy_until_us = in.now_us + 60000000;
     fixture_tick(20);
     in.hint.busy_until_us = 0;
-    fixture_tick(42); /* as after a busy time that is over */
+    fixture_tick(42); /* as after a busy time that has ended */
     ck_assert_uint_eq(device->duty_permille, 1000);
 }
 END_TEST
@@ -421,7 +421,7 @@ START_TEST(the_tightest_reason_names_the_cause)
 }
 END_TEST
 
-START_TEST(modes_and_causes_have_words)
+START_TEST(modes_and_causes_have_names)
 {
     ck_assert_str_eq(governor_mode_name(GOVERNOR_SHARED), "shared");
     ck_assert_str_eq(governor_cause_name(GOVERNOR_BLIND_HEAT), "blind-heat");
@@ -439,7 +439,7 @@ static void add_graphics(Suite *suite)
     tcase_add_test(facts, a_load_that_falls_is_believed_over_100_ms);
     tcase_add_test(facts, a_load_at_half_the_clock_is_half_a_load);
     tcase_add_test(facts, a_share_that_may_not_be_seen_counts_as_busy);
-    tcase_add_test(facts, a_screen_that_stands_still_leaves_longer_slices_and_no_pause);
+    tcase_add_test(facts, an_unchanging_screen_leaves_longer_slices_and_no_pause);
     tcase_add_test(facts, no_policy_makes_a_slice_longer_than_a_fifth_of_a_hang);
     tcase_add_test(facts, graphics_leave_the_cores_alone);
     tcase_add_test(facts, cores_that_share_the_memory_are_bound_as_the_device);
@@ -447,9 +447,9 @@ static void add_graphics(Suite *suite)
     tcase_add_test(facts, a_least_share_is_for_realtime_alone);
     tcase_add_test(facts, after_200_ms_without_room_the_cores_take_over);
     tcase_add_test(facts, cores_that_are_too_hot_do_not_take_over);
-    tcase_add_test(facts, where_no_load_is_told_our_own_delay_tells);
+    tcase_add_test(facts, without_a_readable_load_our_own_delay_shows_it);
     tcase_add_test(facts, a_little_delay_is_no_load);
-    tcase_add_test(facts, a_load_not_seen_any_more_is_busy_after_its_grace);
+    tcase_add_test(facts, a_lost_load_counts_as_busy_after_its_grace);
     tcase_add_test(facts, within_its_grace_the_last_load_holds);
     tcase_add_test(facts, a_load_that_is_on_the_way_is_neither_idle_nor_lost);
     tcase_add_test(facts, what_does_not_come_is_lost);
@@ -457,8 +457,8 @@ static void add_graphics(Suite *suite)
     tcase_add_test(facts, a_load_that_hangs_is_as_one_not_seen);
     tcase_add_test(facts, a_desk_trusts_what_it_does_not_see);
     tcase_add_test(facts, a_missed_frame_halves_slice_and_duty_at_once);
-    tcase_add_test(facts, courage_comes_back_slowly);
-    tcase_add_test(facts, a_compositor_that_is_gone_before_its_busy_time_holds_nobody_longer);
+    tcase_add_test(facts, courage_recovers_slowly);
+    tcase_add_test(facts, a_compositor_that_leaves_early_ends_its_busy_time);
     tcase_add_test(facts, busy_until_holds_until_then_and_what_comes_behind_it_is_not_trusted_at_once);
     tcase_add_test(facts, a_compositor_that_speaks_is_never_kept_waiting_for_more_than_half_a_frame);
     suite_add_tcase(suite, facts);
@@ -474,7 +474,7 @@ int main(void)
     tcase_add_test(facts, pressure_takes_pages_at_once_and_gives_them_back_in_steps);
     tcase_add_test(facts, asleep_nothing_runs_and_awake_all_does_at_once);
     tcase_add_test(facts, the_tightest_reason_names_the_cause);
-    tcase_add_test(facts, modes_and_causes_have_words);
+    tcase_add_test(facts, modes_and_causes_have_names);
     suite_add_tcase(suite, facts);
     return unit_run(suite);
 }

@@ -1,4 +1,4 @@
-/* Heat and power: zones, trip points, what is not seen, and the ceiling of watts. */
+/* Heat and power: zones, trip points, blind zones, and the ceiling of watts. */
 #include "fixture.h"
 #include "unit.h"
 
@@ -65,7 +65,7 @@ END_TEST
 
 START_TEST(the_zone_nearest_to_its_own_target_decides)
 {
-    fixture_heat(0, 80000, 105000, GOVERNOR_NO_TRIP); /* hotter, and far from its trip */
+    fixture_heat(0, 80000, 105000, GOVERNOR_NO_TRIP); /* hotter, but far from its trip point */
     fixture_heat(1, 62000, 65000, GOVERNOR_NO_TRIP);
 
     fixture_tick(1);
@@ -115,7 +115,7 @@ START_TEST(nonsense_is_as_not_seen)
 }
 END_TEST
 
-START_TEST(a_zone_that_comes_back_is_believed)
+START_TEST(a_zone_that_is_read_again_is_believed)
 {
     fixture_heat(0, 50000, 95000, 110000);
     in.zones[0].sight = GOVERNOR_BLIND;
@@ -197,7 +197,7 @@ END_TEST
 
 /* ---- power */
 
-/* A chip of 2 W that takes @ours_mw more at a full share. */
+/* Runs a chip of 2 W that takes @ours_mw more at a full share. */
 static void run_meter(uint32_t n, double others_mw, double ours_mw)
 {
     in.power.sight = GOVERNOR_SEEN;
@@ -273,7 +273,7 @@ int main(void)
     tcase_add_test(facts, a_policy_cannot_aim_at_the_trip);
     tcase_add_test(facts, a_zone_that_vanishes_is_hot_after_its_grace);
     tcase_add_test(facts, nonsense_is_as_not_seen);
-    tcase_add_test(facts, a_zone_that_comes_back_is_believed);
+    tcase_add_test(facts, a_zone_that_is_read_again_is_believed);
     tcase_add_test(facts, pauses_are_short_however_small_the_share);
     tcase_add_test(facts, the_ceiling_of_power_is_held);
     tcase_add_test(facts, a_meter_that_is_gone_leaves_half);

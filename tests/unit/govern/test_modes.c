@@ -1,8 +1,8 @@
-/* Modes and gates in time: what dwells, what is told, and what is shown to who looks. */
+/* Modes and gates over time: what dwells, what is reported, and what is displayed. */
 #include "fixture.h"
 #include "unit.h"
 
-START_TEST(who_looks_is_shown_what_holds_now)
+START_TEST(the_display_shows_what_holds_now)
 {
     struct governor_limits shown;
     uint64_t since_us;
@@ -14,7 +14,7 @@ START_TEST(who_looks_is_shown_what_holds_now)
     ck_assert_int_eq(shown.mode, GOVERNOR_SHARED);
     ck_assert_int_eq(shown.cause, GOVERNOR_GRAPHICS);
     fixture_draw(0);
-    fixture_tick(30); /* the screen stands still: nothing bounds, and this is too young to be told */
+    fixture_tick(30); /* an unchanging screen: nothing bounds, but too young to be reported */
     for (int i = 0; i < 10 && device->duty_permille < 1000; i++) {
         fixture_tick(1);
     }
@@ -36,7 +36,7 @@ START_TEST(a_pause_that_is_over_is_not_shown_any_more)
     fixture_draw(1000);
     fixture_tick(1);
     fixture_draw(100);
-    fixture_tick(4); /* 200 ms: its word dwells, and work goes on */
+    fixture_tick(4); /* 200 ms: the mode dwells, and work goes on */
     ck_assert_int_eq(device->mode, GOVERNOR_PAUSED);
 
     governor_show(&governor, PROCESSOR_GPU, &shown, &since_us);
@@ -48,13 +48,13 @@ START_TEST(a_pause_that_is_over_is_not_shown_any_more)
 }
 END_TEST
 
-START_TEST(what_is_told_of_a_mode_fits_it)
+START_TEST(the_reported_mode_and_cause_fit)
 {
     fixture_draw(950);
     fixture_tick(20);
     fixture_draw(0);
 
-    for (int i = 0; i < 60; i++) { /* it is over, and its word dwells */
+    for (int i = 0; i < 60; i++) { /* the bound has gone, and the mode dwells */
         fixture_tick(1);
         ck_assert(device->mode == GOVERNOR_FULL || device->cause != GOVERNOR_FREE);
     }
@@ -66,7 +66,7 @@ START_TEST(a_gate_does_not_flap_with_the_load)
 {
     uint32_t n_open = 0;
 
-    for (int i = 0; i < 100; i++) { /* 49 and 60 permille are left, in turns */
+    for (int i = 0; i < 100; i++) { /* 49 and 60 permille are left alternately */
         fixture_draw(i % 2 ? 840 : 851);
         fixture_tick(1);
         n_open += i > 0 && device->class_gate == PRIORITY_BACKGROUND;
@@ -119,7 +119,7 @@ START_TEST(a_freer_mode_waits_for_its_dwell)
 }
 END_TEST
 
-START_TEST(a_change_is_told_once)
+START_TEST(a_change_is_reported_once)
 {
     fixture_draw(500);
 
@@ -134,14 +134,14 @@ int main(void)
     TCase *facts = tcase_create("facts");
 
     tcase_add_checked_fixture(facts, fixture_setup, NULL);
-    tcase_add_test(facts, who_looks_is_shown_what_holds_now);
+    tcase_add_test(facts, the_display_shows_what_holds_now);
     tcase_add_test(facts, a_pause_that_is_over_is_not_shown_any_more);
-    tcase_add_test(facts, what_is_told_of_a_mode_fits_it);
+    tcase_add_test(facts, the_reported_mode_and_cause_fit);
     tcase_add_test(facts, a_gate_does_not_flap_with_the_load);
     tcase_add_test(facts, a_gate_opens_when_it_has_not_been_wanted_for_a_dwell);
     tcase_add_test(facts, a_gate_opens_at_once_when_there_is_room);
     tcase_add_test(facts, a_freer_mode_waits_for_its_dwell);
-    tcase_add_test(facts, a_change_is_told_once);
+    tcase_add_test(facts, a_change_is_reported_once);
     suite_add_tcase(suite, facts);
     return unit_run(suite);
 }

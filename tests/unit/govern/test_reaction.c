@@ -1,9 +1,9 @@
-/* What a first warm-up says of a chip: of one pole, drawn exactly. */
+/* A first warm-up shows what the chip is: exact curves of one pole. */
 #include "govern/reaction.h"
 #include "unit.h"
 #include <math.h>
 
-/* A chip of @whole degrees and @lag_s warms up from @below degrees below the aim, after @late_s. */
+/* Warms up a chip of @whole degrees and @lag_s from @below degrees below the aim, with a delay of @late_s. */
 static struct reaction warm_up(double below, double whole, double lag_s, double late_s)
 {
     struct reaction reaction = { 0 };
@@ -91,7 +91,7 @@ START_TEST(a_start_on_a_warm_chip_after_a_pause_leaves_the_first_curve_what_it_w
 }
 END_TEST
 
-START_TEST(a_warm_up_that_a_pause_ends_early_is_seen_anew)
+START_TEST(a_warm_up_that_a_pause_ends_early_is_repeated)
 {
     struct reaction reaction = { 0 };
 
@@ -128,7 +128,7 @@ int main(void)
     tcase_add_test(facts, a_hot_start_teaches_nothing_and_gains_stay_relative);
     tcase_add_test(facts, it_is_learnt_once);
     tcase_add_test(facts, a_start_on_a_warm_chip_after_a_pause_leaves_the_first_curve_what_it_was);
-    tcase_add_test(facts, a_warm_up_that_a_pause_ends_early_is_seen_anew);
+    tcase_add_test(facts, a_warm_up_that_a_pause_ends_early_is_repeated);
     tcase_add_test(facts, work_that_takes_little_of_the_time_is_no_step);
     suite_add_tcase(suite, facts);
     return unit_run(suite);

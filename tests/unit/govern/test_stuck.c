@@ -1,5 +1,5 @@
-/* A sensor that hangs and goes on to answer is found by our own heat, and hardly a living one is taken for it:
- * alone, and with the governor whole on plants drawn by chance. */
+/* A sensor that hangs and still answers is found by our own heat, and a working one is rarely taken for it: alone,
+ * and with the whole governor on random plants. */
 #include "govern/governor.h"
 #include "plant.h"
 #include "unit.h"
@@ -22,7 +22,8 @@ static void setup(void)
     stuck_init(&stuck);
 }
 
-/* @seconds of that share; the reading is @base and @gain of it. True: called stuck at the end. */
+/* Runs for @seconds at that share; the reading is @base plus @gain of it. Returns true if it is called stuck at the
+ * end. */
 static bool pass(uint32_t seconds, double share, double base, double gain)
 {
     bool is_stuck = false;
@@ -35,7 +36,7 @@ static bool pass(uint32_t seconds, double share, double base, double gain)
     return is_stuck;
 }
 
-/* Work and pauses, so that the zone shows how far it follows us. */
+/* Alternates work and pauses, so that the zone shows how far it follows us. */
 static void prove(double gain)
 {
     for (int i = 0; i < 5; i++) {
@@ -44,7 +45,7 @@ static void prove(double gain)
     }
 }
 
-START_TEST(one_that_stands_while_our_heat_comes_is_stuck)
+START_TEST(a_constant_zone_is_stuck_when_our_heat_comes)
 {
     prove(20.0);
 
@@ -52,7 +53,7 @@ START_TEST(one_that_stands_while_our_heat_comes_is_stuck)
 }
 END_TEST
 
-START_TEST(one_that_stands_while_our_heat_goes_is_stuck)
+START_TEST(a_constant_zone_is_stuck_when_our_heat_goes)
 {
     prove(20.0);
     pass(60, 1.0, 40.0, 20.0);
@@ -61,7 +62,7 @@ START_TEST(one_that_stands_while_our_heat_goes_is_stuck)
 }
 END_TEST
 
-START_TEST(one_that_stands_while_nothing_changes_is_steady)
+START_TEST(a_constant_zone_is_steady_while_nothing_changes)
 {
     prove(20.0);
     pass(60, 0.5, 40.0, 20.0);
@@ -70,7 +71,7 @@ START_TEST(one_that_stands_while_nothing_changes_is_steady)
 }
 END_TEST
 
-START_TEST(one_that_is_hardly_warmed_by_us_may_stand)
+START_TEST(a_zone_that_we_hardly_warm_may_stay_constant)
 {
     prove(4.0);
 
@@ -103,7 +104,7 @@ START_TEST(one_that_moves_again_is_believed)
 }
 END_TEST
 
-/* ---- on plants, with the governor whole */
+/* ---- on plants, with the whole governor */
 
 struct run {
     struct governor governor;
@@ -146,7 +147,7 @@ static void start(struct run *run, int i)
     plant_start(&run->plant, run->plant.ambient + 0.5 * run->plant.others * run->plant.resistance);
 }
 
-/* Work comes and goes after 20 to 80 s, and is there without a break if @always; others' heat changes as often. */
+/* Work comes and goes after 20 to 80 s, or never stops with @always; others' heat changes as often. */
 static void go(struct run *run, uint32_t seconds, bool always)
 {
     double others = run->plant.others;
@@ -172,9 +173,9 @@ static void go(struct run *run, uint32_t seconds, bool always)
     run->plant.others = others;
 }
 
-/* Others' heat may happen to make up for ours, and a sensor of whole degrees shows nothing of either: one plant in a
- * hundred, in ten minutes in which others change their heat as often as we do. That ends by itself. */
-START_TEST(hardly_a_living_sensor_is_called_stuck_and_not_for_long)
+/* Others' heat may happen to balance ours, and a sensor of whole degrees shows neither: one plant in a hundred, in
+ * ten minutes in which others change their heat as often as we do. That ends by itself. */
+START_TEST(a_working_sensor_is_rarely_called_stuck_and_not_for_long)
 {
     int n_called = 0;
 
@@ -220,14 +221,14 @@ int main(void)
 
     tcase_add_checked_fixture(facts, setup, NULL);
     tcase_set_timeout(facts, 60);
-    tcase_add_test(facts, one_that_stands_while_our_heat_comes_is_stuck);
-    tcase_add_test(facts, one_that_stands_while_our_heat_goes_is_stuck);
-    tcase_add_test(facts, one_that_stands_while_nothing_changes_is_steady);
-    tcase_add_test(facts, one_that_is_hardly_warmed_by_us_may_stand);
+    tcase_add_test(facts, a_constant_zone_is_stuck_when_our_heat_comes);
+    tcase_add_test(facts, a_constant_zone_is_stuck_when_our_heat_goes);
+    tcase_add_test(facts, a_constant_zone_is_steady_while_nothing_changes);
+    tcase_add_test(facts, a_zone_that_we_hardly_warm_may_stay_constant);
     tcase_add_test(facts, one_that_never_followed_us_is_not_judged);
     tcase_add_test(facts, it_takes_longer_than_any_delay);
     tcase_add_test(facts, one_that_moves_again_is_believed);
-    tcase_add_test(facts, hardly_a_living_sensor_is_called_stuck_and_not_for_long);
+    tcase_add_test(facts, a_working_sensor_is_rarely_called_stuck_and_not_for_long);
     tcase_add_test(facts, one_that_hangs_is_found_wherever_it_has_shown_that_it_follows_us);
     suite_add_tcase(suite, facts);
     return unit_run(suite);

@@ -1,5 +1,5 @@
-/* A temperature is held on any chip: plants drawn by chance, the governor whole, and a shadow of the plant that gets
- * none of our heat once a reading has passed the target. */
+/* A temperature is held on any chip: random plants, the whole governor, and a shadow of the plant without our heat
+ * from the moment when a reading has passed the target. */
 #include "govern/governor.h"
 #include "plant.h"
 #include "unit.h"
@@ -18,7 +18,7 @@ struct run {
     struct plant shadow;
     double share;
     uint64_t held_us;
-    bool has_passed; /* a reading did */
+    bool has_passed; /* a reading has passed the target */
     bool was_below;
 
     double worst;       /* above the higher of target and shadow, once below */
@@ -75,7 +75,7 @@ static void start(struct run *run, double temp)
     run->most = -1000.0;
 }
 
-/* @others: their heat from the moment @change_s on. */
+/* @others: their heat from @change_s on. */
 static void go(struct run *run, uint32_t seconds, uint32_t change_s, double others)
 {
     uint32_t n_steps = seconds * (1000000 / PLANT_STEP_US);
@@ -219,7 +219,7 @@ START_TEST(while_a_chip_heats_up_the_share_falls_as_a_curve)
         before = run.share;
     }
 
-    ck_assert_double_lt(drop, 0.35); /* in one second, of all that there is */
+    ck_assert_double_lt(drop, 0.35); /* in one second, of the whole */
     ck_assert_double_gt(run.share, 0.4);
     ck_assert_double_lt(run.worst, 2.0);
 }

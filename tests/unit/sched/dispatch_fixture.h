@@ -1,5 +1,5 @@
 /*
- * Turn world: two eqs, jobs, and engines that are played by hand, for tests of the turn
+ * Dispatch fixture: two engines, jobs, and orders that the tests carry out
  */
 #ifndef SOTTO_SCHED_DISPATCH_FIXTURE_H
 #define SOTTO_SCHED_DISPATCH_FIXTURE_H
@@ -16,7 +16,7 @@ extern struct dispatch_input in;
 extern struct dispatch_order order;
 extern struct account *account;
 
-/* On the cores. A reading of the weights takes 10 ms, a prompt row 1 ms, an answer's row 0.1 ms. */
+/* Both run on the cores. Reading the weights takes 10 ms, a prompt row 1 ms, an answer row 0.1 ms. */
 extern struct engine_queue eqs[2];
 
 void setup(void);
@@ -29,20 +29,20 @@ void end_job(struct job *job);
 
 void pass(uint32_t us);
 
-/* Slice and duty of both places. */
+/* Sets slice and duty of both processors. */
 void bound(uint32_t slice_us, uint32_t duty_permille);
 
-/* The turn's next order must be @what. */
+/* Asserts that the next order is @what. */
 struct dispatch_step *expect(enum dispatch_what what);
 
-/* The engine has done all of @step, after @us more; or has suspended it, or taken it back. */
+/* Reports that the engine has done all of @step after @us more, has suspended it, or has withdrawn it. */
 void finish(struct dispatch_step *step, uint32_t us);
 void stand(struct dispatch_step *step, uint32_t us);
 void take_back(struct dispatch_step *step);
 
 bool has(const struct dispatch_step *step, const struct job *job);
 
-/* Runs @facts (of @n) in a world of their own each. */
+/* Runs @facts (@n of them), each with its own setup. */
 int run_facts(const char *name, const TTest *const *facts, size_t n);
 
 #endif

@@ -1,4 +1,4 @@
-/* One step after the other, in the foretold time. */
+/* Runs one step after the other, in the estimated time. */
 #include "fixture.h"
 #include "base/num.h"
 #include "unit.h"
@@ -7,7 +7,7 @@ void fixture_init(struct fixture *fixture, uint32_t n_slots)
 {
     const uint64_t first_ns[COST_PART_COUNT] = { 10000000, 1000000, 100000, 1 };
 
-    *fixture = (struct fixture){ .n_seat_cached = 1000 };
+    *fixture = (struct fixture){ .n_slot_cached = 1000 };
     queue_init(&fixture->queue);
     for (size_t i = 0; i < PROCESSOR_COUNT; i++) {
         fixture->in.limits[i] = (struct governor_limits){ .duty_permille = 1000, .kv_permille = 1000 };
@@ -28,11 +28,11 @@ void fixture_finish(struct fixture *fixture)
     queue_finish(&fixture->queue);
 }
 
-void fixture_request(struct fixture *fixture, struct fixture_request *ask, uint32_t uid, enum priority priority,
+void fixture_request(struct fixture *fixture, struct fixture_request *request, uint32_t uid, enum priority priority,
                      uint32_t n_prompt, uint32_t n_answer)
 {
-    *ask = (struct fixture_request){ .n_answer = n_answer };
-    ask->job = (struct job){
+    *request = (struct fixture_request){ .n_answer = n_answer };
+    request->job = (struct job){
         .account = fixture->accounts[uid],
         .priority = priority,
         .eq = &fixture->eq,
@@ -42,23 +42,23 @@ void fixture_request(struct fixture *fixture, struct fixture_request *ask, uint3
     };
 }
 
-void fixture_arrive(struct fixture *fixture, struct fixture_request *ask)
+void fixture_arrive(struct fixture *fixture, struct fixture_request *request)
 {
-    ask->asked_us = fixture->in.now_us;
-    queue_add(&fixture->queue, &ask->job, fixture->in.now_us);
-    ask->job.n_left = ask->n_answer;
-    queue_want(&fixture->queue, &ask->job, fixture->in.now_us);
+    request->asked_us = fixture->in.now_us;
+    queue_add(&fixture->queue, &request->job, fixture->in.now_us);
+    request->job.n_left = request->n_answer;
+    queue_want(&fixture->queue, &request->job, fixture->in.now_us);
 }
 
-void fixture_add(struct fixture *fixture, struct fixture_request *ask, uint32_t uid, uint32_t weight,
+void fixture_add(struct fixture *fixture, struct fixture_request *request, uint32_t uid, uint32_t weight,
                  enum priority priority, uint32_t n_prompt, uint32_t n_answer)
 {
-    fixture_request(fixture, ask, uid, priority, n_prompt, n_answer);
-    ask->job.limits.weight = weight;
-    fixture_arrive(fixture, ask);
+    fixture_request(fixture, request, uid, priority, n_prompt, n_answer);
+    request->job.limits.weight = weight;
+    fixture_arrive(fixture, request);
 }
 
-/* ---- seats */
+/* ---- slots */
 
 static void leave_steps(struct fixture *fixture, const struct job *job)
 {
@@ -71,17 +71,17 @@ static void leave_steps(struct fixture *fixture, const struct job *job)
     }
 }
 
-void fixture_promise(struct fixture *fixture, struct fixture_request *ask, uint64_t first_us, uint64_t finish_us)
+void fixture_promise(struct fixture *fixture, struct fixture_request *request, uint64_t first_us, uint64_t finish_us)
 {
-    ask->job.first_by_us = first_us ? fixture->in.boot_us + first_us : 0;
-    ask->job.finish_by_us = finish_us ? fixture->in.boot_us + finish_us : 0;
+    request->job.first_by_us = first_us ? fixture->in.boot_us + first_us : 0;
+    request->job.finish_by_us = finish_us ? fixture->in.boot_us + finish_us : 0;
 }
 
-void fixture_assign(struct fixture *fixture, struct fixture_request *ask)
+void fixture_assign(struct fixture *fixture, struct fixture_request *request)
 {
-    job_move(&ask->job, JOB_OPENING, fixture->in.now_us);
-    job_move(&ask->job, JOB_ASSIGNED, fixture->in.now_us);
-    ask->job.eq->n_taken++;
+    job_move(&request->job, JOB_OPENING, fixture->in.now_us);
+    job_move(&request->job, JOB_ASSIGNED, fixture->in.now_us);
+    request->job.eq->n_taken++;
 }
 
 struct job *fixture_victim(struct fixture *fixture)
@@ -102,7 +102,7 @@ void fixture_preempt(struct fixture *fixture, struct job *job)
     job->eq->no_room = false;
 }
 
-/* Pages as an engine promises them: refused when there are none. */
+/* Opens a sequence as an engine does: refused if there are no pages. */
 static void open_sequence(struct fixture *fixture, struct job *job)
 {
     struct engine_queue *eq = job->eq;
@@ -117,7 +117,7 @@ static void open_sequence(struct fixture *fixture, struct job *job)
     }
     eq->n_taken++;
     job_move(job, JOB_ASSIGNED, fixture->in.now_us);
-    job->n_done = (uint32_t)((uint64_t)job->n_paid * fixture->n_seat_cached / 1000);
+    job->n_done = (uint32_t)((uint64_t)job->n_paid * fixture->n_slot_cached / 1000);
     job->n_done = (uint32_t)num_min(job->n_done, job->n_known - 1);
 }
 
@@ -140,42 +140,42 @@ static void slot(struct fixture *fixture)
 
 /* ---- steps */
 
-static struct fixture_request *ask_of(struct job *job)
+static struct fixture_request *request_of(struct job *job)
 {
     return container_of(job, struct fixture_request, job);
 }
 
-bool fixture_is_over(const struct fixture_request *ask)
+bool fixture_is_over(const struct fixture_request *request)
 {
-    return ask->job.state == JOB_ENDED;
+    return request->job.state == JOB_ENDED;
 }
 
-static void end(struct fixture *fixture, struct fixture_request *ask)
+static void end(struct fixture *fixture, struct fixture_request *request)
 {
-    leave_steps(fixture, &ask->job);
-    if (ask->job.state == JOB_ASSIGNED) {
-        ask->job.eq->n_taken--;
-        ask->job.eq->no_room = false;
+    leave_steps(fixture, &request->job);
+    if (request->job.state == JOB_ASSIGNED) {
+        request->job.eq->n_taken--;
+        request->job.eq->no_room = false;
     }
-    ask->ended_us = fixture->in.now_us;
-    queue_remove(&fixture->queue, &ask->job, fixture->in.now_us);
-    job_forget(&ask->job);
+    request->ended_us = fixture->in.now_us;
+    queue_remove(&fixture->queue, &request->job, fixture->in.now_us);
+    job_forget(&request->job);
 }
 
-static void take_token(struct fixture *fixture, struct fixture_request *ask)
+static void take_token(struct fixture *fixture, struct fixture_request *request)
 {
     uint64_t now_us = fixture->in.now_us;
 
-    if (ask->first_us == 0) {
-        ask->first_us = now_us;
+    if (request->first_us == 0) {
+        request->first_us = now_us;
     } else {
-        ask->gap_us = num_max(ask->gap_us, now_us - ask->last_us);
+        request->gap_us = num_max(request->gap_us, now_us - request->last_us);
     }
-    ask->last_us = now_us;
-    ask->job.n_known++;
-    ask->job.n_left--;
-    if (ask->job.n_left == 0) {
-        end(fixture, ask);
+    request->last_us = now_us;
+    request->job.n_known++;
+    request->job.n_left--;
+    if (request->job.n_left == 0) {
+        end(fixture, request);
     }
 }
 
@@ -212,7 +212,7 @@ static void take_results(struct fixture *fixture, struct plan *plan)
         queue_charge(&fixture->queue, job, entry->n_rows, entry->n_tok, fixture->in.now_us, fixture->in.boot_us);
         fixture->n_served[job->account->uid] += job->n_paid - n_before;
         if (entry->n_tok > 0) {
-            take_token(fixture, ask_of(job));
+            take_token(fixture, request_of(job));
         }
     }
 }
@@ -222,8 +222,8 @@ static void expire(struct fixture *fixture)
     struct job *job;
 
     while ((job = queue_next_expired(&fixture->queue, fixture->in.boot_us))) {
-        ask_of(job)->expired = true;
-        end(fixture, ask_of(job));
+        request_of(job)->expired = true;
+        end(fixture, request_of(job));
     }
 }
 

@@ -1,4 +1,4 @@
-/* Budgets, limits, and who is forgotten when. */
+/* Budgets, limits, and when accounts are forgotten. */
 #include "failed_alloc.h"
 #include "sched/account.h"
 #include "unit.h"

@@ -1,117 +1,74 @@
-/* Deadlines behind seats, other eqs, budgets and hints: what bounds a promise beside the work of others. */
-#include "fixture.h"
-#include "unit.h"
+/* Deadlines beside slots, other engines, budgets and hints: what bounds a promise apart from the work of others. */
+#include "admit_fixture.h"
 
-#define SECOND_US 1000000u
-
-static struct fixture fixture;
-static struct admit_verdict verdict;
-
-static void setup(void)
-{
-    fixture_init(&fixture, 16);
-    fixture.pipelined = true;
-    fixture.eq.cost.n_learnt = COST_YOUNG; /* the machine takes what is foretold */
-}
-
-static void teardown(void)
-{
-    fixture_finish(&fixture);
-}
-
-static int admit(struct fixture_request *ask)
-{
-    return admit_check(&fixture.queue, &ask->job, fixture.in.limits, fixture.in.boot_us, &verdict);
-}
-
-/* Fills in a request with deadlines from now on, in us; 0: none. */
-static void prepare(struct fixture_request *ask, uint32_t uid, enum priority priority, uint32_t n_prompt,
-                    uint32_t n_answer, uint64_t first_us, uint64_t finish_us)
-{
-    fixture_request(&fixture, ask, uid, priority, n_prompt, n_answer);
-    fixture_promise(&fixture, ask, first_us, finish_us);
-}
-
-/* Asks, and comes if it may. */
-static bool try_come(struct fixture_request *ask, uint32_t uid, enum priority priority, uint32_t n_prompt,
-                     uint32_t n_answer, uint64_t first_us, uint64_t finish_us)
-{
-    prepare(ask, uid, priority, n_prompt, n_answer, first_us, finish_us);
-    if (admit(ask) != ADMIT_OK) {
-        return false;
-    }
-    fixture_arrive(&fixture, ask);
-    return true;
-}
-
-/* @n answers without end for long, seated. */
-static void seat_long(struct fixture_request *asks, uint32_t n, enum priority priority)
+/* Fills @n slots with long answers. */
+static void occupy_slots(struct fixture_request *requests, uint32_t n, enum priority priority)
 {
     for (uint32_t i = 0; i < n; i++) {
-        fixture_add(&fixture, &asks[i], 2 + i, 0, priority, 10, 2000);
+        fixture_add(&fixture, &requests[i], 2 + i, 0, priority, 10, 2000);
     }
     fixture_until(&fixture, fixture.in.now_us + 200000);
     for (uint32_t i = 0; i < n; i++) {
-        ck_assert_int_eq(asks[i].job.state, JOB_ASSIGNED);
+        ck_assert_int_eq(requests[i].job.state, JOB_ASSIGNED);
     }
 }
 
-START_TEST(a_seat_that_its_class_keeps_is_not_promised)
+START_TEST(a_slot_that_its_class_keeps_is_not_promised)
 {
     struct fixture_request low[2];
     struct fixture_request high[3];
-    struct fixture_request ask;
+    struct fixture_request request;
 
     fixture.eq.n_slots = 4;
-    seat_long(low, 1, PRIORITY_BACKGROUND);
-    seat_long(high, 3, PRIORITY_INTERACTIVE);
+    occupy_slots(low, 1, PRIORITY_BACKGROUND);
+    occupy_slots(high, 3, PRIORITY_INTERACTIVE);
 
-    ck_assert(!try_come(&ask, 1, PRIORITY_INTERACTIVE, 20, 2, 2 * SECOND_US, 0));
+    ck_assert(!try_arrive(&request, 1, PRIORITY_INTERACTIVE, 20, 2, 2 * SECOND_US, 0));
     ck_assert_uint_gt(verdict.first_us, 10 * SECOND_US); /* two thousand tokens of others */
 
     fixture.eq.n_slots = 5;
     fixture_add(&fixture, &low[1], 6, 0, PRIORITY_BACKGROUND, 10, 2000);
     fixture_until(&fixture, fixture.in.now_us + 100000);
-    ck_assert(try_come(&ask, 1, PRIORITY_INTERACTIVE, 20, 2, 2 * SECOND_US, 0));
+    ck_assert(try_arrive(&request, 1, PRIORITY_INTERACTIVE, 20, 2, 2 * SECOND_US, 0));
     fixture_until(&fixture, fixture.in.now_us + 3 * SECOND_US);
-    ck_assert(!ask.expired && ask.first_us > 0);
+    ck_assert(!request.expired && request.first_us > 0);
 }
 END_TEST
 
-START_TEST(one_seat_is_not_promised_twice)
+START_TEST(one_slot_is_not_promised_twice)
 {
     struct fixture_request high[3];
     struct fixture_request first;
     struct fixture_request second;
 
     fixture.eq.n_slots = 4;
-    seat_long(high, 3, PRIORITY_INTERACTIVE);
+    occupy_slots(high, 3, PRIORITY_INTERACTIVE);
     prepare(&first, 1, PRIORITY_INTERACTIVE, 20, 1000, 2 * SECOND_US, 0);
     ck_assert_int_eq(admit(&first), ADMIT_OK);
     fixture_arrive(&fixture, &first);
 
-    ck_assert(!try_come(&second, 5, PRIORITY_INTERACTIVE, 20, 2, 3 * SECOND_US, 0));
+    ck_assert(!try_arrive(&second, 5, PRIORITY_INTERACTIVE, 20, 2, 3 * SECOND_US, 0));
 }
 END_TEST
 
-START_TEST(a_prompt_behind_an_answer_that_hurries_waits_no_longer_than_for_its_end)
+START_TEST(a_prompt_behind_an_urgent_answer_waits_no_longer_than_for_its_end)
 {
     struct fixture_request hurries;
-    struct fixture_request ask;
+    struct fixture_request request;
 
-    /* It leaves next to nothing of a step, for a second and a half: a row of each would be a thousand steps. */
-    ck_assert(try_come(&hurries, 2, PRIORITY_INTERACTIVE, 10, 95, 0, 1500000));
+    /* It leaves next to nothing of a step for a second and a half: at a row of each it would be a thousand steps. */
+    ck_assert(try_arrive(&hurries, 2, PRIORITY_INTERACTIVE, 10, 95, 0, 1500000));
     fixture_until(&fixture, fixture.in.now_us + 50000);
-    prepare(&ask, 1, PRIORITY_INTERACTIVE, 1000, 2, 0, 0);
-    ck_assert_int_eq(admit(&ask), ADMIT_OK);
+    prepare(&request, 1, PRIORITY_INTERACTIVE, 1000, 2, 0, 0);
+    ck_assert_int_eq(admit(&request), ADMIT_OK);
     ck_assert_uint_ge(verdict.first_us, 1500000);
     ck_assert_uint_le(verdict.first_us, 4 * SECOND_US);
 
-    fixture_arrive(&fixture, &ask);
+    fixture_arrive(&fixture, &request);
     fixture_until(&fixture, fixture.in.now_us + 6 * SECOND_US);
     ck_assert(!hurries.expired);
-    ck_assert_uint_gt(ask.first_us, 0);
-    ck_assert_uint_le(ask.first_us - ask.asked_us, verdict.first_us);
+    ck_assert_uint_gt(request.first_us, 0);
+    ck_assert_uint_le(request.first_us - request.asked_us, verdict.first_us);
 }
 END_TEST
 
@@ -119,7 +76,7 @@ START_TEST(a_higher_class_at_another_model_has_the_chip_to_its_last_token)
 {
     struct engine_queue other = fixture.eq;
     struct fixture_request voice;
-    struct fixture_request ask;
+    struct fixture_request request;
 
     fixture_request(&fixture, &voice, 2, PRIORITY_REALTIME, 1, 400);
     voice.job.eq = &other;
@@ -127,28 +84,28 @@ START_TEST(a_higher_class_at_another_model_has_the_chip_to_its_last_token)
     job_move(&voice.job, JOB_OPENING, fixture.in.now_us);
     job_move(&voice.job, JOB_ASSIGNED, fixture.in.now_us);
 
-    ck_assert(!try_come(&ask, 1, PRIORITY_INTERACTIVE, 20, 2, 2 * SECOND_US, 0));
-    ck_assert(try_come(&ask, 1, PRIORITY_INTERACTIVE, 20, 2, 20 * SECOND_US, 0));
+    ck_assert(!try_arrive(&request, 1, PRIORITY_INTERACTIVE, 20, 2, 2 * SECOND_US, 0));
+    ck_assert(try_arrive(&request, 1, PRIORITY_INTERACTIVE, 20, 2, 20 * SECOND_US, 0));
 }
 END_TEST
 
 START_TEST(a_budget_that_others_of_the_user_will_spend_is_not_promised)
 {
     struct fixture_request others;
-    struct fixture_request ask;
+    struct fixture_request request;
 
-    /* Ten a second; six hundred are there, and five hundred of them have somebody already. */
+    /* Ten a second; of the six hundred that are there, five hundred are taken. */
     fixture_request(&fixture, &others, 1, PRIORITY_INTERACTIVE, 100, 400);
     others.job.limits.tokens_a_minute = 600;
     fixture_arrive(&fixture, &others);
-    prepare(&ask, 1, PRIORITY_INTERACTIVE, 200, 10, 5 * SECOND_US, 0);
-    ask.job.limits.tokens_a_minute = 600;
+    prepare(&request, 1, PRIORITY_INTERACTIVE, 200, 10, 5 * SECOND_US, 0);
+    request.job.limits.tokens_a_minute = 600;
 
-    ck_assert_int_eq(admit(&ask), ADMIT_LATE);
+    ck_assert_int_eq(admit(&request), ADMIT_LATE);
     ck_assert_uint_ge(verdict.first_us, 9 * SECOND_US);
-    prepare(&ask, 1, PRIORITY_INTERACTIVE, 50, 10, 5 * SECOND_US, 0);
-    ask.job.limits.tokens_a_minute = 600;
-    ck_assert_int_eq(admit(&ask), ADMIT_OK);
+    prepare(&request, 1, PRIORITY_INTERACTIVE, 50, 10, 5 * SECOND_US, 0);
+    request.job.limits.tokens_a_minute = 600;
+    ck_assert_int_eq(admit(&request), ADMIT_OK);
 }
 END_TEST
 
@@ -156,28 +113,28 @@ START_TEST(a_hint_of_some_milliseconds_refuses_no_deadline_behind_it)
 {
     struct governor_limits *limits = &fixture.in.limits[fixture.eq.processor];
     struct governor_limits usual[PROCESSOR_COUNT];
-    struct fixture_request ask;
+    struct fixture_request request;
 
     limits->duty_permille = 0;
     limits->class_gate = PRIORITY_REALTIME;
     limits->cause = GOVERNOR_HINT;
     limits->usual_permille = 800;
     limits->busy_until_us = fixture.in.now_us + 5000;
-    prepare(&ask, 1, PRIORITY_INTERACTIVE, 20, 10, 200000, 0);
+    prepare(&request, 1, PRIORITY_INTERACTIVE, 20, 10, 200000, 0);
     admit_limits(fixture.in.limits, fixture.in.now_us, fixture.in.boot_us, usual);
-    ck_assert_int_eq(admit_check(&fixture.queue, &ask.job, usual, fixture.in.boot_us, &verdict), ADMIT_OK);
+    ck_assert_int_eq(admit_check(&fixture.queue, &request.job, usual, fixture.in.boot_us, &verdict), ADMIT_OK);
     ck_assert_uint_ge(verdict.first_us, 5000);
 
-    /* One that is longer than the deadline does. */
+    /* A hint that is longer than the deadline delays it. */
     limits->busy_until_us = fixture.in.now_us + 300000;
     admit_limits(fixture.in.limits, fixture.in.now_us, fixture.in.boot_us, usual);
-    ck_assert_int_eq(admit_check(&fixture.queue, &ask.job, usual, fixture.in.boot_us, &verdict), ADMIT_LATE);
+    ck_assert_int_eq(admit_check(&fixture.queue, &request.job, usual, fixture.in.boot_us, &verdict), ADMIT_LATE);
 
-    /* And what else shuts the gate is not over with the hint. */
+    /* Whatever else shuts the gate does not end with the hint. */
     limits->busy_until_us = fixture.in.now_us + 5000;
     limits->cause = GOVERNOR_HEAT;
     admit_limits(fixture.in.limits, fixture.in.now_us, fixture.in.boot_us, usual);
-    ck_assert_int_eq(admit_check(&fixture.queue, &ask.job, usual, fixture.in.boot_us, &verdict), ADMIT_LATE);
+    ck_assert_int_eq(admit_check(&fixture.queue, &request.job, usual, fixture.in.boot_us, &verdict), ADMIT_LATE);
 }
 END_TEST
 
@@ -198,15 +155,15 @@ END_TEST
 
 START_TEST(an_idle_machine_admits_what_it_could_clearly_do)
 {
-    struct fixture_request ask;
+    struct fixture_request request;
 
-    /* Whatever class, and whatever length: twice the time that it takes alone. */
+    /* Any class, any length: twice the time that it takes alone. */
     for (uint32_t i = 0; i < 50; i++) {
         uint32_t n_prompt = 10 + 60 * i;
         uint64_t first_us = 2 * (1000ull * n_prompt + 10000ull * (n_prompt / 40 + 2)) + 100000;
 
-        prepare(&ask, 1, (enum priority)(i % PRIORITY_COUNT), n_prompt, 20, first_us, first_us + 2 * 20 * 11000);
-        ck_assert_int_eq(admit(&ask), ADMIT_OK);
+        prepare(&request, 1, (enum priority)(i % PRIORITY_COUNT), n_prompt, 20, first_us, first_us + 2 * 20 * 11000);
+        ck_assert_int_eq(admit(&request), ADMIT_OK);
     }
 }
 END_TEST
@@ -217,9 +174,9 @@ int main(void)
     TCase *tcase = tcase_create("bounds");
 
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, a_seat_that_its_class_keeps_is_not_promised);
-    tcase_add_test(tcase, one_seat_is_not_promised_twice);
-    tcase_add_test(tcase, a_prompt_behind_an_answer_that_hurries_waits_no_longer_than_for_its_end);
+    tcase_add_test(tcase, a_slot_that_its_class_keeps_is_not_promised);
+    tcase_add_test(tcase, one_slot_is_not_promised_twice);
+    tcase_add_test(tcase, a_prompt_behind_an_urgent_answer_waits_no_longer_than_for_its_end);
     tcase_add_test(tcase, a_higher_class_at_another_model_has_the_chip_to_its_last_token);
     tcase_add_test(tcase, a_budget_that_others_of_the_user_will_spend_is_not_promised);
     tcase_add_test(tcase, a_hint_of_some_milliseconds_refuses_no_deadline_behind_it);

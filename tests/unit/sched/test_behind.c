@@ -1,68 +1,9 @@
-/* Steps that are planned while others are under way, and how long a step is. */
-#include "sched/plan.h"
-#include "unit.h"
-
-static struct queue queue;
-static struct planner planner;
-static struct plan plan;
-static struct engine_queue eq;
-static struct account *alice;
-static struct account *bob;
-static struct plan_input in;
-
-static void setup(void)
-{
-    /* 10 ms a reading of the weights, 1 ms a prompt row, 0.1 ms an answer row. */
-    const uint64_t first_ns[COST_PART_COUNT] = { 10000000, 1000000, 100000, 1 };
-
-    queue_init(&queue);
-    planner = (struct planner){ 0 };
-    in = (struct plan_input){ 0 };
-    for (size_t i = 0; i < PROCESSOR_COUNT; i++) {
-        in.limits[i] = (struct governor_limits){ .duty_permille = 1000, .kv_permille = 1000 };
-    }
-    eq = (struct engine_queue){ .n_slots = 64, .n_rows = 128, .page_tokens = 16, .open = true };
-    cost_init(&eq.cost, first_ns);
-    ck_assert_int_eq(accounts_get(&queue.accounts, 1, &alice), 0);
-    ck_assert_int_eq(accounts_get(&queue.accounts, 2, &bob), 0);
-}
-
-static void teardown(void)
-{
-    queue_finish(&queue);
-}
-
-static void add_seated(struct job *job, struct account *account, enum priority priority, uint32_t n_prompt)
-{
-    *job =
-        (struct job){ .account = account, .priority = priority, .eq = &eq, .n_prompt = n_prompt, .n_known = n_prompt };
-    queue_add(&queue, job, in.now_us);
-    queue_want(&queue, job, in.now_us);
-    job_move(job, JOB_OPENING, in.now_us);
-    job_move(job, JOB_ASSIGNED, in.now_us);
-}
-
-static void add_answering(struct job *job, struct account *account, enum priority priority)
-{
-    add_seated(job, account, priority, 10);
-    job->n_known = 11;
-    job->n_done = 10;
-}
-
-/* Rows of @job in the plan. */
-static uint32_t rows_of(const struct job *job)
-{
-    for (uint32_t i = 0; i < plan.n_entries; i++) {
-        if (plan.entries[i].job == job) {
-            return plan.entries[i].n_prefill ? plan.entries[i].n_prefill : 1;
-        }
-    }
-    return 0;
-}
+/* Steps that are planned while others are in progress, and how long a step is. */
+#include "plan_fixture.h"
 
 /* ---- steps behind steps, and before them */
 
-/* As whoever sends the plan does. */
+/* Counts the plan as sent. */
 static void send_plan(void)
 {
     for (uint32_t i = 0; i < plan.n_entries; i++) {
@@ -83,7 +24,7 @@ START_TEST(an_entry_says_what_it_counts_for)
     struct job prompt;
 
     add_answering(&answer, alice, PRIORITY_INTERACTIVE);
-    add_seated(&prompt, bob, PRIORITY_INTERACTIVE, 20);
+    add_assigned(&prompt, bob, PRIORITY_INTERACTIVE, 20);
     plan_make(&planner, &queue, &in, &plan);
 
     for (uint32_t i = 0; i < plan.n_entries; i++) {
@@ -101,7 +42,7 @@ START_TEST(behind_a_step_a_prompt_goes_on_where_that_one_ends)
     struct job prompt;
     uint32_t n_first;
 
-    add_seated(&prompt, alice, PRIORITY_INTERACTIVE, 60);
+    add_assigned(&prompt, alice, PRIORITY_INTERACTIVE, 60);
     plan_of_kind(PLAN_NEXT, NULL);
     send_plan();
     n_first = plan.entries[0].n_rows;
@@ -126,7 +67,7 @@ START_TEST(behind_a_step_an_answer_takes_the_token_that_is_due)
     send_plan();
     plan_of_kind(PLAN_BEHIND, &eq);
 
-    ck_assert_ptr_null(plan.eq); /* two steps are all that an engine holds */
+    ck_assert_ptr_null(plan.eq); /* an engine holds two steps at most */
 }
 END_TEST
 
@@ -182,7 +123,7 @@ START_TEST(a_suspect_does_not_go_before_a_higher_class)
 }
 END_TEST
 
-START_TEST(nothing_waits_behind_a_step_if_another_lane_is_next)
+START_TEST(nothing_waits_behind_a_step_if_another_engine_is_next)
 {
     struct engine_queue other = eq;
     struct job here;
@@ -199,7 +140,7 @@ START_TEST(nothing_waits_behind_a_step_if_another_lane_is_next)
 }
 END_TEST
 
-START_TEST(who_overtakes_stands_in_no_step_and_is_of_the_class)
+START_TEST(an_overtaking_job_is_in_no_step_and_of_the_class)
 {
     struct job under_way;
     struct job low;
@@ -218,7 +159,7 @@ START_TEST(who_overtakes_stands_in_no_step_and_is_of_the_class)
 }
 END_TEST
 
-START_TEST(a_lane_that_is_stopped_is_left_out)
+START_TEST(a_stopped_engine_is_left_out)
 {
     struct job job;
 
@@ -230,7 +171,7 @@ START_TEST(a_lane_that_is_stopped_is_left_out)
 }
 END_TEST
 
-START_TEST(each_place_has_its_own_gate)
+START_TEST(each_processor_has_its_own_gate)
 {
     struct engine_queue cores = eq;
     struct job on_device;
@@ -252,7 +193,7 @@ END_TEST
 
 /* ---- how long a step is */
 
-START_TEST(a_step_takes_its_time_on_the_wall_not_on_the_chip)
+START_TEST(a_step_takes_its_time_on_the_clock_not_on_the_chip)
 {
     struct governor_limits limits = { .duty_permille = 1000 };
 
@@ -274,19 +215,19 @@ START_TEST(a_step_fits_a_slice_that_can_hold_one)
     ck_assert_double_eq_tol(plan_target_ns(&eq, &limits), 45e6, 1.0); /* it is cut in any case */
     limits = (struct governor_limits){ .duty_permille = 1000, .slice_us = 30000 };
 
-    ck_assert_double_eq_tol(plan_target_ns(&eq, &limits), 50e6, 1.0); /* nobody else wants the place */
+    ck_assert_double_eq_tol(plan_target_ns(&eq, &limits), 50e6, 1.0); /* no one else wants the processor */
 }
 END_TEST
 
-START_TEST(who_has_aged_gets_an_eighth_of_a_step)
+START_TEST(aged_jobs_get_an_eighth_of_a_step)
 {
     struct job low;
     struct job high;
 
     eq.n_rows = 1000;
-    add_seated(&low, alice, PRIORITY_BACKGROUND, 10000);
+    add_assigned(&low, alice, PRIORITY_BACKGROUND, 10000);
     in.now_us += 3 * QUEUE_AGE_ASSIGNED_US;
-    add_seated(&high, bob, PRIORITY_REALTIME, 10000);
+    add_assigned(&high, bob, PRIORITY_REALTIME, 10000);
     plan_make(&planner, &queue, &in, &plan);
 
     ck_assert_uint_eq(rows_of(&low), PLAN_PIECE_ROWS);
@@ -300,8 +241,8 @@ START_TEST(accounts_share_a_step_by_weight)
     struct job light;
 
     eq.n_rows = 1000;
-    add_seated(&heavy, alice, PRIORITY_INTERACTIVE, 10000);
-    add_seated(&light, bob, PRIORITY_INTERACTIVE, 10000);
+    add_assigned(&heavy, alice, PRIORITY_INTERACTIVE, 10000);
+    add_assigned(&light, bob, PRIORITY_INTERACTIVE, 10000);
     heavy.limits.weight = 3000;
     plan_make(&planner, &queue, &in, &plan);
 
@@ -324,13 +265,13 @@ int main(void)
     tcase_add_test(tcase, nothing_is_planned_past_the_last_token);
     tcase_add_test(tcase, nothing_waits_behind_or_before_a_suspect);
     tcase_add_test(tcase, a_suspect_does_not_go_before_a_higher_class);
-    tcase_add_test(tcase, nothing_waits_behind_a_step_if_another_lane_is_next);
-    tcase_add_test(tcase, who_overtakes_stands_in_no_step_and_is_of_the_class);
-    tcase_add_test(tcase, a_lane_that_is_stopped_is_left_out);
-    tcase_add_test(tcase, each_place_has_its_own_gate);
-    tcase_add_test(tcase, a_step_takes_its_time_on_the_wall_not_on_the_chip);
+    tcase_add_test(tcase, nothing_waits_behind_a_step_if_another_engine_is_next);
+    tcase_add_test(tcase, an_overtaking_job_is_in_no_step_and_of_the_class);
+    tcase_add_test(tcase, a_stopped_engine_is_left_out);
+    tcase_add_test(tcase, each_processor_has_its_own_gate);
+    tcase_add_test(tcase, a_step_takes_its_time_on_the_clock_not_on_the_chip);
     tcase_add_test(tcase, a_step_fits_a_slice_that_can_hold_one);
-    tcase_add_test(tcase, who_has_aged_gets_an_eighth_of_a_step);
+    tcase_add_test(tcase, aged_jobs_get_an_eighth_of_a_step);
     tcase_add_test(tcase, accounts_share_a_step_by_weight);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);

@@ -1,4 +1,4 @@
-/* A linear machine is learnt, and its clock is followed; an interrupted step is not. */
+/* A linear machine is learnt and its clock is followed, but not an interrupted step. */
 #include "sched/cost.h"
 #include "unit.h"
 #include <math.h>
@@ -15,7 +15,7 @@ static uint64_t truly(const struct cost_load *load)
     return (uint64_t)ns;
 }
 
-/* A mixture of steps as a plan makes them. */
+/* Returns a mixture of steps as a plan makes them. */
 static struct cost_load load_of(uint32_t i)
 {
     return (struct cost_load){ .n = { 1, (i * 7) % 50, (i * 3) % 9, (i * 13) % 400 } };
@@ -65,7 +65,7 @@ START_TEST(no_part_is_ever_free_or_negative)
     for (uint32_t i = 0; i < 3000; i++) {
         struct cost_load load = load_of(i);
 
-        /* Anything between nothing and a minute. */
+        /* Anything between 0 and a minute. */
         cost_learn(&cost, &load, i % 3 == 0 ? 1 : i % 3 == 1 ? 60000000000u : 1000u * i);
         for (size_t k = 0; k < COST_PART_COUNT; k++) {
             ck_assert_double_ge(cost.ns[k], 1.0);
@@ -92,7 +92,7 @@ START_TEST(no_time_teaches_nothing)
 }
 END_TEST
 
-/* ---- a noisy machine: 5 % of noise, and now and then a step that something else interrupts */
+/* ---- a noisy machine: 5 % of noise, and now and then an interrupted step */
 
 struct machine {
     double ns[COST_PART_COUNT];
@@ -121,7 +121,7 @@ static struct machine machine_of(uint64_t seed)
     return machine;
 }
 
-/* First values up to four times too small or too large, each for itself. */
+/* Returns first values up to four times too small or too large, each independently. */
 static void measure_first(struct machine *machine, struct cost *ret_cost)
 {
     uint64_t first_ns[COST_PART_COUNT];
@@ -132,7 +132,7 @@ static void measure_first(struct machine *machine, struct cost *ret_cost)
     cost_init(ret_cost, first_ns);
 }
 
-/* Answers of any length, half of the steps with a piece of a prompt. */
+/* Returns a load of any number of answers; half of the steps have a piece of a prompt. */
 static struct cost_load mixed_load(struct machine *machine)
 {
     struct cost_load load = { .n = { [COST_FIXED] = 1 } };
@@ -166,7 +166,7 @@ static double measured_ns(struct machine *machine, const struct cost_load *load)
     return true_ns(machine, load) * (1.0 + 0.05 * noise) * (draw(machine) < 0.03 ? 2.0 + 8.0 * draw(machine) : 1.0);
 }
 
-/* One step; true if it was foretold within a quarter of what the machine takes. */
+/* Runs one step. Returns true if its estimate was within a quarter of the time that it took. */
 static bool step(struct machine *machine, struct cost *cost)
 {
     struct cost_load load = mixed_load(machine);
@@ -176,7 +176,7 @@ static bool step(struct machine *machine, struct cost *cost)
     return ratio > 0.75 && ratio < 1.25;
 }
 
-START_TEST(after_200_steps_19_of_20_are_foretold_within_a_quarter)
+START_TEST(after_200_steps_19_of_20_estimates_are_within_a_quarter)
 {
     for (uint64_t seed = 1; seed <= 200; seed++) {
         struct machine machine = machine_of(seed);
@@ -256,7 +256,7 @@ int main(void)
     tcase_add_test(tcase, one_interrupted_step_moves_little);
     tcase_add_test(tcase, no_part_is_ever_free_or_negative);
     tcase_add_test(tcase, no_time_teaches_nothing);
-    tcase_add_test(tcase, after_200_steps_19_of_20_are_foretold_within_a_quarter);
+    tcase_add_test(tcase, after_200_steps_19_of_20_estimates_are_within_a_quarter);
     tcase_add_test(tcase, half_the_clock_is_followed_within_ten_steps);
     tcase_add_test(tcase, twice_the_clock_is_followed_within_ten_steps);
     tcase_add_test(tcase, parts_that_were_not_measured_are_learnt);

@@ -1,4 +1,4 @@
-/* The turn of a chip that is ours alone: steps wait behind each other, and eqs take turns. */
+/* An unbounded chip: steps wait behind each other, and engines alternate. */
 #include "dispatch_fixture.h"
 
 START_TEST(nothing_to_do_is_no_order)
@@ -48,7 +48,7 @@ START_TEST(nothing_waits_past_the_last_token)
 }
 END_TEST
 
-START_TEST(a_waiting_step_that_nobody_needs_is_withdrawn)
+START_TEST(a_waiting_step_without_live_requests_is_withdrawn)
 {
     struct job job;
     struct dispatch_step *step;
@@ -142,7 +142,7 @@ START_TEST(answers_that_fit_no_step_are_nonsense)
 }
 END_TEST
 
-START_TEST(while_somebody_is_opened_its_lane_begins_nothing)
+START_TEST(while_a_sequence_is_opened_its_engine_begins_nothing)
 {
     struct job opening;
     struct job job;
@@ -162,7 +162,7 @@ START_TEST(while_somebody_is_opened_its_lane_begins_nothing)
 }
 END_TEST
 
-START_TEST(a_lane_that_opens_a_sequence_keeps_its_turn)
+START_TEST(an_engine_that_opens_a_sequence_keeps_its_turn)
 {
     struct job opening;
     struct job job;
@@ -182,7 +182,7 @@ START_TEST(a_lane_that_opens_a_sequence_keeps_its_turn)
 }
 END_TEST
 
-START_TEST(who_is_opened_on_an_idle_lane_has_its_place_in_line)
+START_TEST(a_job_opened_at_an_idle_engine_has_its_position_in_line)
 {
     struct job opening;
     struct job other;
@@ -193,7 +193,7 @@ START_TEST(who_is_opened_on_an_idle_lane_has_its_place_in_line)
     add_opening(&opening, PRIORITY_BACKGROUND, &eqs[0], 5);
     expect(DISPATCH_NONE);
 
-    job_move(&opening, JOB_WAITING, in.now_us); /* refused: there are no pages */
+    job_move(&opening, JOB_WAITING, in.now_us); /* refused for want of pages */
     eqs[0].n_taken--;
     ck_assert_ptr_eq(expect(DISPATCH_STEP)->eq, &eqs[1]);
 }
@@ -212,7 +212,7 @@ START_TEST(a_lower_class_begins_nothing_while_a_higher_one_is_opened_anywhere)
 }
 END_TEST
 
-START_TEST(lanes_of_one_class_take_turns_and_nothing_waits_behind_them)
+START_TEST(engines_of_one_class_alternate_and_nothing_waits_behind_them)
 {
     struct job jobs[2];
     struct dispatch_step *step;
@@ -232,7 +232,7 @@ START_TEST(lanes_of_one_class_take_turns_and_nothing_waits_behind_them)
 }
 END_TEST
 
-START_TEST(what_waits_is_withdrawn_when_another_lane_gets_work)
+START_TEST(a_waiting_step_is_withdrawn_when_another_engine_gets_work)
 {
     struct job jobs[2];
     struct dispatch_step *first;
@@ -259,18 +259,18 @@ int main(void)
         nothing_to_do_is_no_order,
         the_next_step_waits_behind_the_one_that_runs,
         nothing_waits_past_the_last_token,
-        a_waiting_step_that_nobody_needs_is_withdrawn,
+        a_waiting_step_without_live_requests_is_withdrawn,
         what_had_begun_before_it_was_asked_back_runs,
         an_answer_to_withdraw_may_come_after_the_steps_own,
         a_step_that_could_not_be_begun_is_as_if_it_had_not_been_sent,
         answers_that_fit_no_step_are_nonsense,
-        while_somebody_is_opened_its_lane_begins_nothing,
-        a_lane_that_opens_a_sequence_keeps_its_turn,
-        who_is_opened_on_an_idle_lane_has_its_place_in_line,
+        while_a_sequence_is_opened_its_engine_begins_nothing,
+        an_engine_that_opens_a_sequence_keeps_its_turn,
+        a_job_opened_at_an_idle_engine_has_its_position_in_line,
         a_lower_class_begins_nothing_while_a_higher_one_is_opened_anywhere,
-        lanes_of_one_class_take_turns_and_nothing_waits_behind_them,
-        what_waits_is_withdrawn_when_another_lane_gets_work,
+        engines_of_one_class_alternate_and_nothing_waits_behind_them,
+        a_waiting_step_is_withdrawn_when_another_engine_gets_work,
     };
 
-    return run_facts("sched-turn", facts, sizeof(facts) / sizeof(facts[0]));
+    return run_facts("sched-dispatch", facts, sizeof(facts) / sizeof(facts[0]));
 }

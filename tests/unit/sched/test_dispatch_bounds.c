@@ -1,4 +1,4 @@
-/* The turn in bounds: slices, rests, gates, sleep. */
+/* A bounded chip: slices, rests, gates, sleep. */
 #include "dispatch_fixture.h"
 
 START_TEST(a_slice_is_followed_by_the_rest_that_duty_asks_for)
@@ -42,7 +42,7 @@ START_TEST(an_engine_is_believed_no_more_than_the_clock)
 }
 END_TEST
 
-START_TEST(duty_holds_for_the_sum_of_all_lanes)
+START_TEST(duty_holds_for_the_sum_of_all_engines)
 {
     struct job jobs[2];
     struct dispatch_step *step;
@@ -107,7 +107,7 @@ START_TEST(a_busy_screen_does_not_make_the_cores_rest)
 }
 END_TEST
 
-START_TEST(heat_makes_both_places_rest_for_a_slice_on_one)
+START_TEST(heat_makes_both_processors_rest_for_a_slice_on_one)
 {
     struct job jobs[2];
     struct dispatch_step *step;
@@ -186,7 +186,7 @@ START_TEST(the_class_gate_suspends_what_is_below_and_lets_it_go_on_later)
 }
 END_TEST
 
-START_TEST(who_has_ended_behind_the_gate_is_let_through)
+START_TEST(a_step_whose_requests_ended_passes_the_gate)
 {
     struct job job;
     struct dispatch_step *step;
@@ -203,7 +203,7 @@ START_TEST(who_has_ended_behind_the_gate_is_let_through)
 }
 END_TEST
 
-START_TEST(a_paused_place_stops_every_class_and_sleep_both_places)
+START_TEST(a_paused_processor_stops_every_class_and_sleep_both_processors)
 {
     struct job job;
     struct dispatch_step *step;
@@ -254,7 +254,7 @@ START_TEST(what_a_lost_engine_held_is_rested_for)
     ck_assert_uint_eq(order.wake_us, in.now_us + 1 * MS);
     pass(1 * MS);
     expect(DISPATCH_STEP);
-    pass(2000 * MS); /* it hangs: that is not time on the place */
+    pass(2000 * MS); /* it hangs: that is no processor time */
     dispatch_on_lost(&dispatch, &eqs[1], in.now_us);
     add_answer(&jobs[0], PRIORITY_INTERACTIVE, &eqs[0]);
     expect(DISPATCH_NONE);
@@ -262,8 +262,8 @@ START_TEST(what_a_lost_engine_held_is_rested_for)
 }
 END_TEST
 
-/* A small model on a busy machine: two thousand times as long on its way as on its place. */
-START_TEST(what_holds_its_place_for_next_to_nothing_goes_on)
+/* A small model on a busy machine: two thousand times as long on its way as on its processor. */
+START_TEST(a_step_that_hardly_holds_its_processor_goes_on)
 {
     struct job job;
     struct dispatch_step *step;
@@ -284,19 +284,19 @@ int main(void)
     const TTest *const facts[] = {
         a_slice_is_followed_by_the_rest_that_duty_asks_for,
         an_engine_is_believed_no_more_than_the_clock,
-        duty_holds_for_the_sum_of_all_lanes,
+        duty_holds_for_the_sum_of_all_engines,
         rest_follows_a_duty_that_changes,
         a_busy_screen_does_not_make_the_cores_rest,
-        heat_makes_both_places_rest_for_a_slice_on_one,
+        heat_makes_both_processors_rest_for_a_slice_on_one,
         a_bound_that_comes_stops_what_runs_without,
         a_tighter_slice_reaches_a_step_with_a_longer_one,
         the_class_gate_suspends_what_is_below_and_lets_it_go_on_later,
-        who_has_ended_behind_the_gate_is_let_through,
-        a_paused_place_stops_every_class_and_sleep_both_places,
+        a_step_whose_requests_ended_passes_the_gate,
+        a_paused_processor_stops_every_class_and_sleep_both_processors,
         work_does_not_wait_for_a_mode_that_dwells,
         what_a_lost_engine_held_is_rested_for,
-        what_holds_its_place_for_next_to_nothing_goes_on,
+        a_step_that_hardly_holds_its_processor_goes_on,
     };
 
-    return run_facts("sched-turn-bounds", facts, sizeof(facts) / sizeof(facts[0]));
+    return run_facts("sched-dispatch-bounds", facts, sizeof(facts) / sizeof(facts[0]));
 }

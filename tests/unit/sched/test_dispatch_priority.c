@@ -1,4 +1,4 @@
-/* The turn between classes: who stands still for whom, and goes on. */
+/* Between classes: which step is suspended for which job, and goes on. */
 #include "dispatch_fixture.h"
 
 START_TEST(realtime_withdraws_suspends_and_lets_go_on)
@@ -42,7 +42,7 @@ START_TEST(a_realtime_arrival_stops_a_step_so_that_it_can_be_opened)
     add_opening(&high, PRIORITY_REALTIME, &eqs[0], 5);
     ck_assert_ptr_eq(expect(DISPATCH_SUSPEND), step);
     stand(step, 1 * MS);
-    expect(DISPATCH_NONE); /* its answer comes, then it goes first */
+    expect(DISPATCH_NONE); /* its sequence is opened at once, and then it goes first */
     job_move(&high, JOB_ASSIGNED, in.now_us);
     high.n_left = 5;
     ck_assert(has(expect(DISPATCH_STEP), &high));
@@ -67,7 +67,7 @@ START_TEST(a_step_that_is_about_to_end_is_not_suspended)
 }
 END_TEST
 
-START_TEST(nobody_waits_longer_than_patience_for_a_step_that_should_have_ended)
+START_TEST(no_job_waits_longer_than_patience_for_a_step_that_should_have_ended)
 {
     struct job low;
     struct job high;
@@ -101,7 +101,7 @@ START_TEST(slices_that_are_short_are_waited_for)
 }
 END_TEST
 
-START_TEST(realtime_on_one_lane_stops_background_on_the_other)
+START_TEST(realtime_at_one_engine_stops_background_at_the_other)
 {
     struct job low;
     struct job high;
@@ -122,7 +122,7 @@ START_TEST(realtime_on_one_lane_stops_background_on_the_other)
 }
 END_TEST
 
-START_TEST(interactive_waits_for_the_step_of_its_own_lane_and_stops_another_lanes)
+START_TEST(interactive_waits_for_a_step_of_its_own_engine_and_stops_that_of_another)
 {
     struct job low;
     struct job high;
@@ -138,7 +138,7 @@ START_TEST(interactive_waits_for_the_step_of_its_own_lane_and_stops_another_lane
 }
 END_TEST
 
-START_TEST(who_stands_behind_the_gate_gives_realtime_its_place_at_the_engine)
+START_TEST(a_gated_job_gives_realtime_its_place_at_the_engine)
 {
     struct job low;
     struct job middle;
@@ -146,7 +146,7 @@ START_TEST(who_stands_behind_the_gate_gives_realtime_its_place_at_the_engine)
     struct dispatch_step *first;
     struct dispatch_step *second;
 
-    /* A gate lets interactive pass a background step of its lane; then realtime comes, and finds two begun. */
+    /* A gate lets interactive pass a background step of its engine; then realtime arrives, and two steps have begun. */
     add_answer(&low, PRIORITY_BACKGROUND, &eqs[0]);
     low.n_left = 1;
     first = expect(DISPATCH_STEP);
@@ -172,7 +172,7 @@ START_TEST(who_stands_behind_the_gate_gives_realtime_its_place_at_the_engine)
 }
 END_TEST
 
-/* Holds a place as the turn of a session does while the one before it still stands in a step. */
+/* Adds a job that waits as the next turn of a session does while the one before it is still in a step. */
 static void add_behind(struct job *job, enum priority priority, const struct job *earlier)
 {
     *job = (struct job){ .account = account, .priority = priority, .eq = earlier->eq, .n_prompt = 4, .n_known = 4 };
@@ -203,7 +203,7 @@ START_TEST(a_step_that_the_next_turn_of_a_session_waits_for_has_its_class)
 }
 END_TEST
 
-START_TEST(who_stands_behind_the_gate_with_the_earlier_turn_of_a_session_is_put_aside)
+START_TEST(a_gated_job_beside_the_earlier_turn_of_a_session_is_preempted)
 {
     struct job earlier;
     struct job beside;
@@ -249,14 +249,15 @@ START_TEST(a_step_that_waits_with_the_earlier_turn_of_a_session_is_withdrawn)
 }
 END_TEST
 
-START_TEST(who_stands_in_the_way_of_a_higher_class_has_its_class)
+START_TEST(a_step_in_the_way_of_a_higher_class_has_its_class)
 {
     struct job low;
     struct job middle;
     struct job high;
     struct dispatch_step *first;
 
-    /* A suspect's step shares its lane with nobody: realtime there is served by letting it end, before others. */
+    /* The step of a suspect shares its engine with no other, so realtime there is served by letting it end before
+     * others. */
     add_answer(&low, PRIORITY_BACKGROUND, &eqs[0]);
     low.n_left = 1;
     low.alone = true;
@@ -272,7 +273,7 @@ START_TEST(who_stands_in_the_way_of_a_higher_class_has_its_class)
 }
 END_TEST
 
-START_TEST(only_its_first_token_passes_a_step_of_its_own_lane)
+START_TEST(only_a_first_token_passes_a_step_of_its_own_engine)
 {
     struct job low;
     struct job high;
@@ -324,7 +325,7 @@ START_TEST(a_step_that_starves_gets_a_slice_between_those_of_a_higher_class)
         n_gifts++;
         ck_assert_ptr_eq(order.step, first);
         ck_assert_uint_eq(first->slice_us, DISPATCH_PATIENCE_US);
-        expect(DISPATCH_NONE); /* a gift is not taken back */
+        expect(DISPATCH_NONE); /* a boost is not taken back */
         if (first->held_us + 5 * MS < 10 * MS) {
             stand(first, 5 * MS);
         } else {
@@ -335,7 +336,7 @@ START_TEST(a_step_that_starves_gets_a_slice_between_those_of_a_higher_class)
 }
 END_TEST
 
-START_TEST(a_gift_that_waited_for_a_frame_is_given_again)
+START_TEST(a_boost_that_waited_for_a_frame_is_repeated)
 {
     struct job low;
     struct job high;
@@ -363,7 +364,7 @@ START_TEST(a_gift_that_waited_for_a_frame_is_given_again)
 }
 END_TEST
 
-START_TEST(a_put_aside_job_is_in_no_step)
+START_TEST(a_preempted_job_is_in_no_step)
 {
     struct job jobs[2];
     struct dispatch_step *step;
@@ -433,7 +434,7 @@ START_TEST(moves_that_make_no_sense_are_none)
 }
 END_TEST
 
-START_TEST(a_step_counts_as_those_who_still_want_it)
+START_TEST(a_step_counts_as_its_live_requests)
 {
     struct job low;
     struct job jobs[2];
@@ -495,7 +496,7 @@ START_TEST(a_short_prompt_of_realtime_has_its_step_to_itself)
 }
 END_TEST
 
-START_TEST(who_leaves_with_a_step_is_counted_until_it_ends)
+START_TEST(a_sequence_that_leaves_with_a_step_is_counted_until_it_ends)
 {
     struct job jobs[2];
     struct dispatch_step *first;
@@ -518,7 +519,7 @@ START_TEST(who_leaves_with_a_step_is_counted_until_it_ends)
 }
 END_TEST
 
-START_TEST(who_leaves_with_two_steps_is_kept_by_the_first_when_the_second_is_withdrawn)
+START_TEST(a_sequence_in_two_steps_is_held_by_the_first_when_the_second_is_withdrawn)
 {
     struct job jobs[2];
     struct dispatch_step *first;
@@ -549,28 +550,28 @@ int main(void)
         realtime_withdraws_suspends_and_lets_go_on,
         a_realtime_arrival_stops_a_step_so_that_it_can_be_opened,
         a_step_that_is_about_to_end_is_not_suspended,
-        nobody_waits_longer_than_patience_for_a_step_that_should_have_ended,
+        no_job_waits_longer_than_patience_for_a_step_that_should_have_ended,
         slices_that_are_short_are_waited_for,
-        realtime_on_one_lane_stops_background_on_the_other,
-        interactive_waits_for_the_step_of_its_own_lane_and_stops_another_lanes,
-        who_stands_behind_the_gate_gives_realtime_its_place_at_the_engine,
+        realtime_at_one_engine_stops_background_at_the_other,
+        interactive_waits_for_a_step_of_its_own_engine_and_stops_that_of_another,
+        a_gated_job_gives_realtime_its_place_at_the_engine,
         a_step_that_the_next_turn_of_a_session_waits_for_has_its_class,
-        who_stands_behind_the_gate_with_the_earlier_turn_of_a_session_is_put_aside,
+        a_gated_job_beside_the_earlier_turn_of_a_session_is_preempted,
         a_step_that_waits_with_the_earlier_turn_of_a_session_is_withdrawn,
-        who_stands_in_the_way_of_a_higher_class_has_its_class,
-        only_its_first_token_passes_a_step_of_its_own_lane,
+        a_step_in_the_way_of_a_higher_class_has_its_class,
+        only_a_first_token_passes_a_step_of_its_own_engine,
         a_step_that_starves_gets_a_slice_between_those_of_a_higher_class,
-        a_gift_that_waited_for_a_frame_is_given_again,
-        a_put_aside_job_is_in_no_step,
+        a_boost_that_waited_for_a_frame_is_repeated,
+        a_preempted_job_is_in_no_step,
         a_lost_engine_takes_its_steps_with_it_and_no_others,
         only_what_runs_or_waits_is_awaited,
         moves_that_make_no_sense_are_none,
-        a_step_counts_as_those_who_still_want_it,
+        a_step_counts_as_its_live_requests,
         nothing_lower_is_put_beside_a_first_token,
         a_short_prompt_of_realtime_has_its_step_to_itself,
-        who_leaves_with_a_step_is_counted_until_it_ends,
-        who_leaves_with_two_steps_is_kept_by_the_first_when_the_second_is_withdrawn,
+        a_sequence_that_leaves_with_a_step_is_counted_until_it_ends,
+        a_sequence_in_two_steps_is_held_by_the_first_when_the_second_is_withdrawn,
     };
 
-    return run_facts("sched-turn-class", facts, sizeof(facts) / sizeof(facts[0]));
+    return run_facts("sched-dispatch-priority", facts, sizeof(facts) / sizeof(facts[0]));
 }

@@ -1,4 +1,4 @@
-/* What a job counts while steps are under way. */
+/* The counters of a job while steps are in progress. */
 #include "sched/queue.h"
 #include "unit.h"
 
@@ -95,7 +95,7 @@ START_TEST(what_is_under_way_counts_as_served)
 }
 END_TEST
 
-START_TEST(a_seat_holds_its_pages)
+START_TEST(a_slot_holds_its_pages)
 {
     job.state = JOB_WAITING;
     job_move(&job, JOB_OPENING, 0);
@@ -117,7 +117,7 @@ START_TEST(tokens_left_are_the_lesser_of_credit_and_longest_answer)
     ck_assert_uint_eq(job_tokens_left(&job), JOB_NO_END);
     job.n_most = 30;
     ck_assert_uint_eq(job_tokens_left(&job), 20);
-    job.n_left = 0; /* not said yet */
+    job.n_left = 0; /* not set yet */
     ck_assert_uint_eq(job_tokens_left(&job), 20);
     job.n_left = 5;
     ck_assert_uint_eq(job_tokens_left(&job), 5);
@@ -152,7 +152,7 @@ int main(void)
     tcase_add_test(tcase, nothing_is_planned_past_its_last_token);
     tcase_add_test(tcase, a_withdrawn_step_leaves_no_trace);
     tcase_add_test(tcase, what_is_under_way_counts_as_served);
-    tcase_add_test(tcase, a_seat_holds_its_pages);
+    tcase_add_test(tcase, a_slot_holds_its_pages);
     tcase_add_test(tcase, tokens_left_are_the_lesser_of_credit_and_longest_answer);
     tcase_add_test(tcase, tokens_behind_slides_are_left_too);
     suite_add_tcase(suite, tcase);

@@ -1,67 +1,8 @@
-/* What a step holds; and a small simulation: everybody moves, shares follow weights. */
-#include "sched/plan.h"
-#include "unit.h"
+/* The content of a step, and a small simulation in which every job moves and shares follow weights. */
+#include "plan_fixture.h"
 
-static struct queue queue;
-static struct planner planner;
-static struct plan plan;
-static struct engine_queue eq;
-static struct account *alice;
-static struct account *bob;
-static struct plan_input in;
-
-static void setup(void)
-{
-    /* 10 ms a reading of the weights, 1 ms a prompt row, 0.1 ms an answer row. */
-    const uint64_t first_ns[COST_PART_COUNT] = { 10000000, 1000000, 100000, 1 };
-
-    queue_init(&queue);
-    planner = (struct planner){ 0 };
-    in = (struct plan_input){ 0 };
-    for (size_t i = 0; i < PROCESSOR_COUNT; i++) {
-        in.limits[i] = (struct governor_limits){ .duty_permille = 1000, .kv_permille = 1000 };
-    }
-    eq = (struct engine_queue){ .n_slots = 64, .n_rows = 128, .page_tokens = 16, .open = true };
-    cost_init(&eq.cost, first_ns);
-    ck_assert_int_eq(accounts_get(&queue.accounts, 1, &alice), 0);
-    ck_assert_int_eq(accounts_get(&queue.accounts, 2, &bob), 0);
-}
-
-static void teardown(void)
-{
-    queue_finish(&queue);
-}
-
-static void add_seated(struct job *job, struct account *account, enum priority priority, uint32_t n_prompt)
-{
-    *job =
-        (struct job){ .account = account, .priority = priority, .eq = &eq, .n_prompt = n_prompt, .n_known = n_prompt };
-    queue_add(&queue, job, in.now_us);
-    queue_want(&queue, job, in.now_us);
-    job_move(job, JOB_OPENING, in.now_us);
-    job_move(job, JOB_ASSIGNED, in.now_us);
-}
-
-static void add_answering(struct job *job, struct account *account, enum priority priority)
-{
-    add_seated(job, account, priority, 10);
-    job->n_known = 11;
-    job->n_done = 10;
-}
-
-/* Rows of @job in the plan. */
-static uint32_t rows_of(const struct job *job)
-{
-    for (uint32_t i = 0; i < plan.n_entries; i++) {
-        if (plan.entries[i].job == job) {
-            return plan.entries[i].n_prefill ? plan.entries[i].n_prefill : 1;
-        }
-    }
-    return 0;
-}
-
-/* Plays the plan as an engine would, in the foretold time. */
-static void fixture(void)
+/* Runs the plan as an engine would, in the estimated time. */
+static void run_plan(void)
 {
     in.now_us += (uint64_t)(plan.estimated_ns / 1000.0);
     in.boot_us = in.now_us;
@@ -75,11 +16,11 @@ static void fixture(void)
     }
 }
 
-START_TEST(a_first_word_takes_the_short_rest_of_its_prompt_along)
+START_TEST(a_first_token_takes_the_short_rest_of_its_prompt_along)
 {
     struct job high;
 
-    add_seated(&high, alice, PRIORITY_REALTIME, 45); /* 39 fit into 50 ms; a step more would cost 10 */
+    add_assigned(&high, alice, PRIORITY_REALTIME, 45); /* 39 fit into 50 ms; one more step would cost 10 */
     plan_make(&planner, &queue, &in, &plan);
     ck_assert_uint_eq(rows_of(&high), 45);
     high.n_prompt = high.n_known = 51; /* 11 would take longer than that */
@@ -109,7 +50,7 @@ START_TEST(a_step_takes_every_answer_and_fills_up_with_a_prompt)
     for (size_t i = 0; i < 8; i++) {
         add_answering(&answers[i], alice, PRIORITY_INTERACTIVE);
     }
-    add_seated(&prompt, bob, PRIORITY_INTERACTIVE, 1000);
+    add_assigned(&prompt, bob, PRIORITY_INTERACTIVE, 1000);
     plan_make(&planner, &queue, &in, &plan);
 
     ck_assert_uint_eq(plan.n_entries, 9);
@@ -128,7 +69,7 @@ START_TEST(a_prompt_moves_however_many_answers_run)
     for (size_t i = 0; i < 128; i++) {
         add_answering(&answers[i], alice, PRIORITY_REALTIME);
     }
-    add_seated(&prompt, bob, PRIORITY_BACKGROUND, 1000);
+    add_assigned(&prompt, bob, PRIORITY_BACKGROUND, 1000);
     plan_make(&planner, &queue, &in, &plan);
 
     ck_assert_uint_eq(rows_of(&prompt), PLAN_PIECE_ROWS);
@@ -140,7 +81,7 @@ START_TEST(the_last_piece_is_no_larger_than_the_prompt)
 {
     struct job prompt;
 
-    add_seated(&prompt, bob, PRIORITY_BACKGROUND, 5);
+    add_assigned(&prompt, bob, PRIORITY_BACKGROUND, 5);
     plan_make(&planner, &queue, &in, &plan);
 
     ck_assert_uint_eq(rows_of(&prompt), 5);
@@ -152,8 +93,8 @@ START_TEST(a_higher_class_prompt_takes_what_is_left_before_a_lower_one)
     struct job low;
     struct job high;
 
-    add_seated(&low, alice, PRIORITY_BACKGROUND, 1000);
-    add_seated(&high, bob, PRIORITY_REALTIME, 1000);
+    add_assigned(&low, alice, PRIORITY_BACKGROUND, 1000);
+    add_assigned(&high, bob, PRIORITY_REALTIME, 1000);
     plan_make(&planner, &queue, &in, &plan);
 
     ck_assert_uint_ge(rows_of(&high), 38);
@@ -161,7 +102,7 @@ START_TEST(a_higher_class_prompt_takes_what_is_left_before_a_lower_one)
 }
 END_TEST
 
-START_TEST(a_parked_job_stands_in_no_step)
+START_TEST(a_parked_job_is_in_no_step)
 {
     struct job job;
 
@@ -173,7 +114,7 @@ START_TEST(a_parked_job_stands_in_no_step)
 }
 END_TEST
 
-START_TEST(who_is_out_of_budget_wakes_the_plan_later)
+START_TEST(a_job_out_of_budget_wakes_the_plan_later)
 {
     struct job job;
 
@@ -202,7 +143,7 @@ START_TEST(a_suspect_has_every_other_step_to_itself)
         ck_assert_int_eq(plan.alone, i % 2 == 0);
         ck_assert_uint_eq(plan.n_entries, plan.alone ? 1 : 2);
         ck_assert_uint_eq(rows_of(&suspect), plan.alone);
-        fixture();
+        run_plan();
     }
 }
 END_TEST
@@ -219,13 +160,13 @@ START_TEST(two_suspects_never_share_a_step)
     for (int i = 0; i < 8; i++) {
         plan_make(&planner, &queue, &in, &plan);
         ck_assert_uint_eq(plan.n_entries, 1);
-        fixture();
+        run_plan();
     }
     ck_assert_uint_eq(suspects[0].n_done, suspects[1].n_done);
 }
 END_TEST
 
-START_TEST(two_models_have_turns)
+START_TEST(two_models_alternate)
 {
     struct engine_queue other = eq;
     struct job here;
@@ -238,7 +179,7 @@ START_TEST(two_models_have_turns)
     for (int i = 0; i < 10; i++) {
         plan_make(&planner, &queue, &in, &plan);
         ck_assert_uint_eq(plan.n_entries, 1);
-        fixture();
+        run_plan();
     }
     ck_assert_uint_eq(here.n_done, there.n_done);
 }
@@ -253,10 +194,10 @@ START_TEST(background_moves_under_endless_realtime_prompts)
 
     eq.n_rows = 8; /* too narrow for both */
     add_answering(&low, alice, PRIORITY_BACKGROUND);
-    add_seated(&high, bob, PRIORITY_REALTIME, 1000000);
+    add_assigned(&high, bob, PRIORITY_REALTIME, 1000000);
     for (int i = 0; i < 1000; i++) {
         plan_make(&planner, &queue, &in, &plan);
-        fixture();
+        run_plan();
         if (rows_of(&low)) {
             gap_us = in.now_us - last_us > gap_us ? in.now_us - last_us : gap_us;
             last_us = in.now_us;
@@ -273,13 +214,13 @@ START_TEST(shares_of_prompts_follow_weights)
     struct job heavy;
     struct job light;
 
-    add_seated(&heavy, alice, PRIORITY_INTERACTIVE, 1000000);
-    add_seated(&light, bob, PRIORITY_INTERACTIVE, 1000000);
+    add_assigned(&heavy, alice, PRIORITY_INTERACTIVE, 1000000);
+    add_assigned(&light, bob, PRIORITY_INTERACTIVE, 1000000);
     heavy.limits.weight = 3000;
     light.limits.weight = 1000;
     for (int i = 0; i < 2000; i++) {
         plan_make(&planner, &queue, &in, &plan);
-        fixture();
+        run_plan();
     }
 
     ck_assert_double_eq_tol((double)heavy.n_done / light.n_done, 3.0, 0.3);
@@ -320,7 +261,7 @@ static void check_step(uint64_t seed)
                   seed);
 }
 
-/* A mixture of classes, accounts, prompts, suspects and two eqs; all of it gets done. */
+/* Runs a mixture of classes, accounts, prompts, suspects and two engines, until all of it is done. */
 static void run_mixture(uint64_t seed)
 {
     struct job jobs[N_MIXED];
@@ -330,17 +271,17 @@ static void run_mixture(uint64_t seed)
 
     eqs[0].n_rows = 1 + (uint32_t)(draw(&state) % 64);
     for (uint32_t i = 0; i < N_MIXED; i++) {
-        add_seated(&jobs[i], draw(&state) % 2 ? alice : bob, (enum priority)(draw(&state) % PRIORITY_COUNT),
-                   1 + (uint32_t)(draw(&state) % 300));
+        add_assigned(&jobs[i], draw(&state) % 2 ? alice : bob, (enum priority)(draw(&state) % PRIORITY_COUNT),
+                     1 + (uint32_t)(draw(&state) % 300));
         jobs[i].eq = &eqs[draw(&state) % 2];
         jobs[i].alone = draw(&state) % 8 == 0;
         jobs[i].limits.weight = 500 + (uint32_t)(draw(&state) % 2000);
     }
     for (uint32_t step = 0; n_left > 0; step++) {
-        ck_assert_msg(step < 20000, "seed %lu: somebody starves", seed);
+        ck_assert_msg(step < 20000, "seed %lu: a job starves", seed);
         plan_make(&planner, &queue, &in, &plan);
         check_step(seed);
-        fixture();
+        run_plan();
         for (uint32_t i = 0; i < N_MIXED; i++) {
             if (jobs[i].state == JOB_ASSIGNED && jobs[i].n_known >= jobs[i].n_prompt + 20) {
                 queue_remove(&queue, &jobs[i], in.now_us);
@@ -364,17 +305,17 @@ int main(void)
     TCase *tcase = tcase_create("all");
 
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, a_first_word_takes_the_short_rest_of_its_prompt_along);
+    tcase_add_test(tcase, a_first_token_takes_the_short_rest_of_its_prompt_along);
     tcase_add_test(tcase, nothing_to_do_is_an_idle_plan);
     tcase_add_test(tcase, a_step_takes_every_answer_and_fills_up_with_a_prompt);
     tcase_add_test(tcase, a_prompt_moves_however_many_answers_run);
     tcase_add_test(tcase, the_last_piece_is_no_larger_than_the_prompt);
     tcase_add_test(tcase, a_higher_class_prompt_takes_what_is_left_before_a_lower_one);
-    tcase_add_test(tcase, a_parked_job_stands_in_no_step);
-    tcase_add_test(tcase, who_is_out_of_budget_wakes_the_plan_later);
+    tcase_add_test(tcase, a_parked_job_is_in_no_step);
+    tcase_add_test(tcase, a_job_out_of_budget_wakes_the_plan_later);
     tcase_add_test(tcase, a_suspect_has_every_other_step_to_itself);
     tcase_add_test(tcase, two_suspects_never_share_a_step);
-    tcase_add_test(tcase, two_models_have_turns);
+    tcase_add_test(tcase, two_models_alternate);
     tcase_add_test(tcase, background_moves_under_endless_realtime_prompts);
     tcase_add_test(tcase, shares_of_prompts_follow_weights);
     tcase_add_test(tcase, any_mixture_keeps_the_rules_and_gets_done);

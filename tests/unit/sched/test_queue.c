@@ -1,4 +1,4 @@
-/* Who comes before whom, and who gives a seat up. */
+/* The order of jobs, and which one gives a slot up. */
 #include "sched/queue.h"
 #include "unit.h"
 
@@ -26,7 +26,7 @@ static void teardown(void)
     queue_finish(&queue);
 }
 
-static void wait_for_seat(struct job *job, struct account *account, enum priority priority, uint64_t now_us)
+static void add_waiting(struct job *job, struct account *account, enum priority priority, uint64_t now_us)
 {
     *job = (struct job){ .account = account, .priority = priority, .eq = &eq, .n_prompt = 4, .n_known = 4 };
     queue_add(&queue, job, now_us);
@@ -40,13 +40,13 @@ static void slot(struct job *job, uint64_t now_us)
     job->eq->n_taken++;
 }
 
-START_TEST(a_higher_class_is_seated_first)
+START_TEST(a_higher_class_gets_a_slot_first)
 {
     struct job low;
     struct job high;
 
-    wait_for_seat(&low, alice, PRIORITY_BACKGROUND, 0);
-    wait_for_seat(&high, bob, PRIORITY_REALTIME, 1);
+    add_waiting(&low, alice, PRIORITY_BACKGROUND, 0);
+    add_waiting(&high, bob, PRIORITY_REALTIME, 1);
 
     ck_assert_ptr_eq(queue_next_slot(&queue, limits, 2, 2), &high);
     ck_assert_uint_eq(queue_position(&queue, &low, 2), 1);
@@ -59,20 +59,20 @@ START_TEST(long_waiting_background_comes_before_fresh_realtime)
     struct job low;
     struct job high;
 
-    wait_for_seat(&low, alice, PRIORITY_BACKGROUND, 0);
-    wait_for_seat(&high, bob, PRIORITY_REALTIME, 2 * QUEUE_AGE_WAITING_US);
+    add_waiting(&low, alice, PRIORITY_BACKGROUND, 0);
+    add_waiting(&high, bob, PRIORITY_REALTIME, 2 * QUEUE_AGE_WAITING_US);
 
     ck_assert_ptr_eq(queue_next_slot(&queue, limits, 2 * QUEUE_AGE_WAITING_US, 0), &low);
 }
 END_TEST
 
-START_TEST(who_was_served_less_comes_first)
+START_TEST(the_account_that_was_served_less_comes_first)
 {
     struct job first;
     struct job second;
 
-    wait_for_seat(&first, alice, PRIORITY_INTERACTIVE, 0);
-    wait_for_seat(&second, bob, PRIORITY_INTERACTIVE, 0);
+    add_waiting(&first, alice, PRIORITY_INTERACTIVE, 0);
+    add_waiting(&second, bob, PRIORITY_INTERACTIVE, 0);
     alice->served[PRIORITY_INTERACTIVE] = 10;
 
     ck_assert_ptr_eq(queue_next_slot(&queue, limits, 0, 0), &second);
@@ -83,7 +83,7 @@ START_TEST(a_heavier_account_pays_less_for_the_same)
 {
     struct job job;
 
-    wait_for_seat(&job, alice, PRIORITY_INTERACTIVE, 0);
+    add_waiting(&job, alice, PRIORITY_INTERACTIVE, 0);
     job.limits.weight = 2 * ACCOUNT_WEIGHT_USUAL;
     job.n_done = 4;
     queue_charge(&queue, &job, 4, 0, 0, 0);
@@ -97,7 +97,7 @@ START_TEST(idling_saves_no_share_up)
     struct job job;
 
     queue.virtual_time[PRIORITY_INTERACTIVE] = 5000;
-    wait_for_seat(&job, alice, PRIORITY_INTERACTIVE, 0);
+    add_waiting(&job, alice, PRIORITY_INTERACTIVE, 0);
 
     ck_assert_uint_eq(alice->served[PRIORITY_INTERACTIVE], 5000);
 }
@@ -107,7 +107,7 @@ START_TEST(a_rebuild_is_not_charged_again)
 {
     struct job job;
 
-    wait_for_seat(&job, alice, PRIORITY_INTERACTIVE, 0);
+    add_waiting(&job, alice, PRIORITY_INTERACTIVE, 0);
     job.n_done = 4;
     queue_charge(&queue, &job, 4, 0, 0, 0);
     job_forget(&job);
@@ -122,7 +122,7 @@ START_TEST(a_rebuild_is_no_service)
 {
     struct job job;
 
-    wait_for_seat(&job, alice, PRIORITY_INTERACTIVE, 0);
+    add_waiting(&job, alice, PRIORITY_INTERACTIVE, 0);
     job.n_done = 4;
     queue_charge(&queue, &job, 4, 0, 10, 10);
     job_forget(&job);
@@ -136,11 +136,11 @@ START_TEST(a_rebuild_is_no_service)
 }
 END_TEST
 
-START_TEST(a_full_lane_seats_nobody)
+START_TEST(a_full_engine_gives_no_slot)
 {
     struct job job;
 
-    wait_for_seat(&job, alice, PRIORITY_INTERACTIVE, 0);
+    add_waiting(&job, alice, PRIORITY_INTERACTIVE, 0);
     eq.n_taken = eq.n_slots;
     ck_assert_ptr_null(queue_next_slot(&queue, limits, 0, 0));
     eq.n_taken = 0;
@@ -152,39 +152,39 @@ START_TEST(a_full_lane_seats_nobody)
 }
 END_TEST
 
-START_TEST(a_parked_job_gives_its_seat_to_who_waits)
+START_TEST(a_parked_job_gives_its_slot_to_a_waiting_one)
 {
     struct job parked;
     struct job waiting;
 
-    wait_for_seat(&parked, alice, PRIORITY_REALTIME, 0);
+    add_waiting(&parked, alice, PRIORITY_REALTIME, 0);
     slot(&parked, 0);
     parked.parked = true;
     ck_assert_ptr_null(queue_find_victim(&queue, limits, 1, 1));
-    wait_for_seat(&waiting, bob, PRIORITY_BACKGROUND, 1);
+    add_waiting(&waiting, bob, PRIORITY_BACKGROUND, 1);
 
     ck_assert_ptr_eq(queue_find_victim(&queue, limits, 1, 1), &parked);
 }
 END_TEST
 
-START_TEST(a_running_job_keeps_its_seat_against_its_own_class_and_account)
+START_TEST(a_running_job_keeps_its_slot_against_its_own_class_and_account)
 {
     struct job running;
     struct job waiting;
 
-    wait_for_seat(&running, alice, PRIORITY_BACKGROUND, 0);
+    add_waiting(&running, alice, PRIORITY_BACKGROUND, 0);
     slot(&running, 0);
-    wait_for_seat(&waiting, alice, PRIORITY_BACKGROUND, 1);
+    add_waiting(&waiting, alice, PRIORITY_BACKGROUND, 1);
 
     ck_assert_ptr_null(queue_find_victim(&queue, limits, 1, 1));
 }
 END_TEST
 
-START_TEST(who_is_out_of_budget_or_gated_waits)
+START_TEST(a_job_out_of_budget_or_gated_waits)
 {
     struct job job;
 
-    wait_for_seat(&job, alice, PRIORITY_BACKGROUND, 0);
+    add_waiting(&job, alice, PRIORITY_BACKGROUND, 0);
     limits[eq.processor].class_gate = PRIORITY_INTERACTIVE;
     ck_assert_ptr_null(queue_next_slot(&queue, limits, 0, 0));
     limits[eq.processor].class_gate = PRIORITY_BACKGROUND;
@@ -202,7 +202,7 @@ START_TEST(counts_tell_queued_running_and_parked_apart)
     struct queue_counts counts;
 
     for (size_t i = 0; i < 3; i++) {
-        wait_for_seat(&jobs[i], alice, PRIORITY_INTERACTIVE, 0);
+        add_waiting(&jobs[i], alice, PRIORITY_INTERACTIVE, 0);
     }
     slot(&jobs[0], 0);
     jobs[1].parked = true;
@@ -237,17 +237,17 @@ int main(void)
     TCase *tcase = tcase_create("all");
 
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, a_higher_class_is_seated_first);
+    tcase_add_test(tcase, a_higher_class_gets_a_slot_first);
     tcase_add_test(tcase, long_waiting_background_comes_before_fresh_realtime);
-    tcase_add_test(tcase, who_was_served_less_comes_first);
+    tcase_add_test(tcase, the_account_that_was_served_less_comes_first);
     tcase_add_test(tcase, a_heavier_account_pays_less_for_the_same);
     tcase_add_test(tcase, idling_saves_no_share_up);
     tcase_add_test(tcase, a_rebuild_is_not_charged_again);
     tcase_add_test(tcase, a_rebuild_is_no_service);
-    tcase_add_test(tcase, a_full_lane_seats_nobody);
-    tcase_add_test(tcase, a_parked_job_gives_its_seat_to_who_waits);
-    tcase_add_test(tcase, a_running_job_keeps_its_seat_against_its_own_class_and_account);
-    tcase_add_test(tcase, who_is_out_of_budget_or_gated_waits);
+    tcase_add_test(tcase, a_full_engine_gives_no_slot);
+    tcase_add_test(tcase, a_parked_job_gives_its_slot_to_a_waiting_one);
+    tcase_add_test(tcase, a_running_job_keeps_its_slot_against_its_own_class_and_account);
+    tcase_add_test(tcase, a_job_out_of_budget_or_gated_waits);
     tcase_add_test(tcase, counts_tell_queued_running_and_parked_apart);
     tcase_add_test(tcase, only_legal_moves_are_allowed);
     suite_add_tcase(suite, tcase);

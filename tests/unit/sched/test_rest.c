@@ -1,4 +1,4 @@
-/* Who rests for its tokens a minute, and its seat. */
+/* A job out of budget, and its slot. */
 #include "fixture.h"
 #include "unit.h"
 
@@ -16,25 +16,25 @@ static void teardown(void)
     fixture_finish(&fixture);
 }
 
-static void add_seated(struct fixture_request *ask, enum priority priority)
+static void add_assigned(struct fixture_request *request, enum priority priority)
 {
-    fixture_add(&fixture, ask, 1, 0, priority, 10, 100);
-    fixture_assign(&fixture, ask);
+    fixture_add(&fixture, request, 1, 0, priority, 10, 100);
+    fixture_assign(&fixture, request);
 }
 
-/* It has spent what it may of the minute, and two minutes more. */
-static void spend(struct fixture_request *ask)
+/* Spends the budget of the minute, and of two more. */
+static void spend(struct fixture_request *request)
 {
-    ask->job.limits.tokens_a_minute = 1000;
-    account_spend(ask->job.account, 1000, 3000, fixture.in.boot_us);
+    request->job.limits.tokens_a_minute = 1000;
+    account_spend(request->job.account, 1000, 3000, fixture.in.boot_us);
 }
 
-START_TEST(who_rests_for_its_budget_gives_the_only_seat_to_its_own_class)
+START_TEST(a_job_out_of_budget_gives_the_only_slot_to_its_own_class)
 {
     struct fixture_request spent;
     struct fixture_request next;
 
-    add_seated(&spent, PRIORITY_INTERACTIVE);
+    add_assigned(&spent, PRIORITY_INTERACTIVE);
     fixture_add(&fixture, &next, 2, 0, PRIORITY_INTERACTIVE, 10, 10);
     ck_assert_ptr_null(fixture_victim(&fixture));
     spend(&spent);
@@ -46,12 +46,12 @@ START_TEST(who_rests_for_its_budget_gives_the_only_seat_to_its_own_class)
 }
 END_TEST
 
-START_TEST(who_rests_for_its_budget_gives_its_seat_to_a_lower_class_and_takes_it_back)
+START_TEST(a_job_out_of_budget_gives_its_slot_to_a_lower_class_and_takes_it_back)
 {
     struct fixture_request spent;
     struct fixture_request low;
 
-    add_seated(&spent, PRIORITY_REALTIME);
+    add_assigned(&spent, PRIORITY_REALTIME);
     spend(&spent);
     fixture_add(&fixture, &low, 2, 0, PRIORITY_BACKGROUND, 10, 10);
     fixture_preempt(&fixture, fixture_victim(&fixture));
@@ -69,12 +69,12 @@ START_TEST(who_rests_for_its_budget_gives_its_seat_to_a_lower_class_and_takes_it
 }
 END_TEST
 
-START_TEST(who_rests_keeps_its_seat_while_nobody_wants_it_or_a_step_names_it)
+START_TEST(a_job_out_of_budget_keeps_its_slot_while_it_is_not_wanted_or_in_a_step)
 {
     struct fixture_request spent;
     struct fixture_request next;
 
-    add_seated(&spent, PRIORITY_INTERACTIVE);
+    add_assigned(&spent, PRIORITY_INTERACTIVE);
     spend(&spent);
     ck_assert_ptr_null(fixture_victim(&fixture));
     fixture_add(&fixture, &next, 2, 0, PRIORITY_INTERACTIVE, 10, 10);
@@ -86,31 +86,31 @@ START_TEST(who_rests_keeps_its_seat_while_nobody_wants_it_or_a_step_names_it)
 }
 END_TEST
 
-START_TEST(a_rest_too_short_for_what_it_would_lose_takes_no_seat)
+START_TEST(a_wait_too_short_for_the_loss_takes_no_slot)
 {
     struct fixture_request spent;
     struct fixture_request next;
 
-    add_seated(&spent, PRIORITY_INTERACTIVE);
+    add_assigned(&spent, PRIORITY_INTERACTIVE);
     spend(&spent);
     spent.job.n_known = 200000;
-    spent.job.n_done = 150000; /* 150 s at 1 ms a row; it rests for 120 */
+    spent.job.n_done = 150000; /* 150 s at 1 ms a row; it is out of budget for 120 */
     fixture_add(&fixture, &next, 2, 0, PRIORITY_INTERACTIVE, 10, 10);
     ck_assert_ptr_null(fixture_victim(&fixture));
 
     spent.job.n_done = 50000;
     ck_assert_ptr_eq(fixture_victim(&fixture), &spent.job);
-    spent.job.n_preempted = 2; /* more each time */
+    spent.job.n_preempted = 2; /* the loss grows with each preemption */
     ck_assert_ptr_null(fixture_victim(&fixture));
 }
 END_TEST
 
-START_TEST(who_rests_and_was_promised_a_deadline_keeps_its_seat_until_that_is_met)
+START_TEST(a_job_out_of_budget_with_a_deadline_keeps_its_slot_until_that_is_met)
 {
     struct fixture_request spent;
     struct fixture_request next;
 
-    add_seated(&spent, PRIORITY_INTERACTIVE);
+    add_assigned(&spent, PRIORITY_INTERACTIVE);
     spend(&spent);
     spent.job.first_by_us = fixture.in.boot_us + 200 * SECOND_US;
     fixture_add(&fixture, &next, 2, 0, PRIORITY_INTERACTIVE, 10, 10);
@@ -127,11 +127,11 @@ int main(void)
     TCase *tcase = tcase_create("all");
 
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, who_rests_for_its_budget_gives_the_only_seat_to_its_own_class);
-    tcase_add_test(tcase, who_rests_for_its_budget_gives_its_seat_to_a_lower_class_and_takes_it_back);
-    tcase_add_test(tcase, who_rests_keeps_its_seat_while_nobody_wants_it_or_a_step_names_it);
-    tcase_add_test(tcase, a_rest_too_short_for_what_it_would_lose_takes_no_seat);
-    tcase_add_test(tcase, who_rests_and_was_promised_a_deadline_keeps_its_seat_until_that_is_met);
+    tcase_add_test(tcase, a_job_out_of_budget_gives_the_only_slot_to_its_own_class);
+    tcase_add_test(tcase, a_job_out_of_budget_gives_its_slot_to_a_lower_class_and_takes_it_back);
+    tcase_add_test(tcase, a_job_out_of_budget_keeps_its_slot_while_it_is_not_wanted_or_in_a_step);
+    tcase_add_test(tcase, a_wait_too_short_for_the_loss_takes_no_slot);
+    tcase_add_test(tcase, a_job_out_of_budget_with_a_deadline_keeps_its_slot_until_that_is_met);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

@@ -9,21 +9,21 @@
 
 static struct fixture fixture;
 
-/* A user who always has @n requests live. */
+/* A user with always @n live requests. */
 struct user {
     uint32_t uid;
     uint32_t weight;
     uint32_t n;
     uint32_t n_prompt;
     uint32_t n_answer;
-    struct fixture_request asks[N_ASKS];
+    struct fixture_request requests[N_ASKS];
 };
 
 static void ask_again(struct user *user)
 {
     for (uint32_t i = 0; i < user->n; i++) {
-        if (user->asks[i].asked_us == 0 || fixture_is_over(&user->asks[i])) {
-            fixture_add(&fixture, &user->asks[i], user->uid, user->weight, PRIORITY_INTERACTIVE, user->n_prompt,
+        if (user->requests[i].asked_us == 0 || fixture_is_over(&user->requests[i])) {
+            fixture_add(&fixture, &user->requests[i], user->uid, user->weight, PRIORITY_INTERACTIVE, user->n_prompt,
                         user->n_answer);
         }
     }
@@ -41,7 +41,7 @@ static void live(struct user *users, uint32_t n_users, uint64_t us)
     }
 }
 
-/* Over @n_windows of ten seconds: the first user's part of what both had, in permille, least and most. */
+/* Over @n_windows of ten seconds: the least and the greatest part of the first user in what both had, in permille. */
 static void watch(struct user *users, uint32_t n_windows, double *ret_least, double *ret_most)
 {
     *ret_least = 1000.0;
@@ -117,7 +117,7 @@ START_TEST(answers_get_no_more_than_prompts)
 }
 END_TEST
 
-START_TEST(answers_share_seats_by_weight)
+START_TEST(answers_share_slots_by_weight)
 {
     struct user users[2] = {
         { .uid = 1, .weight = 3000, .n = 40, .n_prompt = 20, .n_answer = 150 },
@@ -160,7 +160,7 @@ START_TEST(steps_of_a_second_are_shared_as_well)
 }
 END_TEST
 
-/* How the first two seconds of somebody who comes to a busy machine look, in permille of both. */
+/* Returns the part of a newcomer to a busy machine in its first two seconds, in permille of both. */
 static double part_of_newcomer(struct user *users)
 {
     uint64_t first;
@@ -215,7 +215,7 @@ START_TEST(a_newcomer_is_not_put_behind_either)
 }
 END_TEST
 
-START_TEST(one_request_finds_a_seat_among_fifty)
+START_TEST(one_request_finds_a_slot_among_fifty)
 {
     struct user crowd = { .uid = 1, .n = 50, .n_prompt = 20, .n_answer = 5000 };
     struct fixture_request one;
@@ -229,7 +229,7 @@ START_TEST(one_request_finds_a_seat_among_fifty)
 }
 END_TEST
 
-START_TEST(two_users_do_not_take_seats_back_and_forth)
+START_TEST(two_users_do_not_take_slots_back_and_forth)
 {
     struct user users[2] = {
         { .uid = 1, .n = 40, .n_prompt = 20, .n_answer = 5000 },
@@ -240,17 +240,17 @@ START_TEST(two_users_do_not_take_seats_back_and_forth)
     live(users, 1, 5 * SECOND_US);
     live(users, 2, 20 * SECOND_US);
     for (uint32_t i = 0; i < 40; i++) {
-        n_preempted += users[0].asks[i].job.n_preempted + users[1].asks[i].job.n_preempted;
+        n_preempted += users[0].requests[i].job.n_preempted + users[1].requests[i].job.n_preempted;
     }
 
-    ck_assert_uint_eq(n_preempted, 8); /* half of the seats, once */
+    ck_assert_uint_eq(n_preempted, 8); /* half of the slots, once */
 }
 END_TEST
 
-/* With one seat shares can't be cut finer than whole requests. But nobody may be left behind for good, however
- * differently long they are, and however long they wait: each has its part, but for two of the longest on either
- * side. */
-static void check_one_seat(struct user *users, uint32_t n)
+/* With one slot, shares can't be cut finer than whole requests. But no account may be left behind for good, however
+ * different their lengths and however long they wait: each has its part, but for two of the longest requests on
+ * either side. */
+static void check_one_slot(struct user *users, uint32_t n)
 {
     uint32_t n_longest = 0;
     uint64_t weights = 0;
@@ -269,7 +269,7 @@ static void check_one_seat(struct user *users, uint32_t n)
     }
 }
 
-START_TEST(one_seat_goes_round_by_weight)
+START_TEST(one_slot_goes_round_by_weight)
 {
     struct user users[4] = {
         { .uid = 1, .weight = 4000, .n = 8, .n_prompt = 700, .n_answer = 2 },
@@ -278,7 +278,7 @@ START_TEST(one_seat_goes_round_by_weight)
         { .uid = 4, .weight = 1000, .n = 8, .n_prompt = 300, .n_answer = 120 },
     };
 
-    check_one_seat(users, 4);
+    check_one_slot(users, 4);
 }
 END_TEST
 
@@ -290,7 +290,7 @@ START_TEST(a_long_wait_is_no_claim_inside_a_class)
         { .uid = 3, .weight = 4000, .n = 2, .n_prompt = 40, .n_answer = 2 }, /* waits for less than a second */
     };
 
-    check_one_seat(users, 3);
+    check_one_slot(users, 3);
 }
 END_TEST
 
@@ -303,15 +303,15 @@ int main(void)
     tcase_add_test(tcase, fifty_requests_get_no_more_than_one);
     tcase_add_test(tcase, long_prompts_get_no_more_than_short_ones);
     tcase_add_test(tcase, answers_get_no_more_than_prompts);
-    tcase_add_test(tcase, answers_share_seats_by_weight);
+    tcase_add_test(tcase, answers_share_slots_by_weight);
     tcase_add_test(tcase, prompts_share_rows_by_weight);
     tcase_add_test(tcase, steps_of_a_second_are_shared_as_well);
     tcase_add_test(tcase, idling_saves_nothing_up);
     tcase_add_test(tcase, wanting_little_saves_nothing_up);
     tcase_add_test(tcase, a_newcomer_is_not_put_behind_either);
-    tcase_add_test(tcase, one_request_finds_a_seat_among_fifty);
-    tcase_add_test(tcase, two_users_do_not_take_seats_back_and_forth);
-    tcase_add_test(tcase, one_seat_goes_round_by_weight);
+    tcase_add_test(tcase, one_request_finds_a_slot_among_fifty);
+    tcase_add_test(tcase, two_users_do_not_take_slots_back_and_forth);
+    tcase_add_test(tcase, one_slot_goes_round_by_weight);
     tcase_add_test(tcase, a_long_wait_is_no_claim_inside_a_class);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);

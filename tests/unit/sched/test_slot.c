@@ -1,4 +1,4 @@
-/* Seats and pages: who takes them from whom, and that everybody gets done all the same. */
+/* Slots and pages: which job takes them from which, and all of them are done in the end. */
 #include "base/num.h"
 #include "fixture.h"
 #include "unit.h"
@@ -18,21 +18,21 @@ static void teardown(void)
     fixture_finish(&fixture);
 }
 
-static void add_seated(struct fixture_request *ask, uint32_t uid, enum priority priority)
+static void add_assigned(struct fixture_request *request, uint32_t uid, enum priority priority)
 {
-    fixture_add(&fixture, ask, uid, 0, priority, 10, 100);
-    fixture_assign(&fixture, ask);
+    fixture_add(&fixture, request, uid, 0, priority, 10, 100);
+    fixture_assign(&fixture, request);
 }
 
-START_TEST(a_higher_class_takes_a_seat_of_the_lowest)
+START_TEST(a_higher_class_takes_a_slot_of_the_lowest)
 {
     struct fixture_request low[3];
     struct fixture_request middle;
     struct fixture_request high;
 
-    add_seated(&middle, 1, PRIORITY_INTERACTIVE);
+    add_assigned(&middle, 1, PRIORITY_INTERACTIVE);
     for (size_t i = 0; i < 3; i++) {
-        add_seated(&low[i], 1, PRIORITY_BACKGROUND);
+        add_assigned(&low[i], 1, PRIORITY_BACKGROUND);
         low[i].job.n_done = 8;
     }
     ck_assert_ptr_null(fixture_victim(&fixture));
@@ -45,13 +45,13 @@ START_TEST(a_higher_class_takes_a_seat_of_the_lowest)
 }
 END_TEST
 
-START_TEST(who_has_computed_least_loses_its_seat)
+START_TEST(the_job_that_has_computed_least_loses_its_slot)
 {
     struct fixture_request low[N_SLOTS];
     struct fixture_request high;
 
     for (size_t i = 0; i < N_SLOTS; i++) {
-        add_seated(&low[i], 1, PRIORITY_BACKGROUND);
+        add_assigned(&low[i], 1, PRIORITY_BACKGROUND);
         low[i].job.n_known = 1000;
         low[i].job.n_done = 900;
     }
@@ -62,13 +62,13 @@ START_TEST(who_has_computed_least_loses_its_seat)
 }
 END_TEST
 
-START_TEST(nobody_is_always_the_one_who_is_put_aside)
+START_TEST(no_job_is_always_the_preempted_one)
 {
     struct fixture_request low[N_SLOTS];
     struct fixture_request high;
 
     for (size_t i = 0; i < N_SLOTS; i++) {
-        add_seated(&low[i], 1, PRIORITY_BACKGROUND);
+        add_assigned(&low[i], 1, PRIORITY_BACKGROUND);
         low[i].job.n_known = 1000;
         low[i].job.n_done = 900;
     }
@@ -82,28 +82,28 @@ END_TEST
 
 START_TEST(a_parked_job_goes_before_a_running_one)
 {
-    struct fixture_request seated[N_SLOTS];
+    struct fixture_request assigned[N_SLOTS];
     struct fixture_request high;
 
     for (size_t i = 0; i < N_SLOTS; i++) {
-        add_seated(&seated[i], 1, i == 2 ? PRIORITY_REALTIME : PRIORITY_BACKGROUND);
+        add_assigned(&assigned[i], 1, i == 2 ? PRIORITY_REALTIME : PRIORITY_BACKGROUND);
     }
-    seated[2].job.parked = true;
+    assigned[2].job.parked = true;
     fixture_add(&fixture, &high, 2, 0, PRIORITY_REALTIME, 10, 10);
 
-    ck_assert_ptr_eq(fixture_victim(&fixture), &seated[2].job);
-    fixture_preempt(&fixture, &seated[2].job);
-    ck_assert_uint_eq(seated[2].job.n_preempted, 0);
+    ck_assert_ptr_eq(fixture_victim(&fixture), &assigned[2].job);
+    fixture_preempt(&fixture, &assigned[2].job);
+    ck_assert_uint_eq(assigned[2].job.n_preempted, 0);
 }
 END_TEST
 
-START_TEST(equals_do_not_take_each_others_seats)
+START_TEST(equals_do_not_take_each_others_slots)
 {
-    struct fixture_request seated[N_SLOTS];
+    struct fixture_request assigned[N_SLOTS];
     struct fixture_request late;
 
     for (size_t i = 0; i < N_SLOTS; i++) {
-        add_seated(&seated[i], 1 + (uint32_t)i, PRIORITY_INTERACTIVE);
+        add_assigned(&assigned[i], 1 + (uint32_t)i, PRIORITY_INTERACTIVE);
     }
     fixture_add(&fixture, &late, 7, 0, PRIORITY_INTERACTIVE, 10, 10);
     fixture.in.now_us += 60 * SECOND_US;
@@ -112,31 +112,31 @@ START_TEST(equals_do_not_take_each_others_seats)
 }
 END_TEST
 
-START_TEST(an_account_without_a_seat_is_patient_first)
+START_TEST(an_account_without_a_slot_is_patient_first)
 {
-    struct fixture_request seated[N_SLOTS];
+    struct fixture_request assigned[N_SLOTS];
     struct fixture_request late;
 
     for (size_t i = 0; i < N_SLOTS; i++) {
-        add_seated(&seated[i], 1, PRIORITY_INTERACTIVE);
+        add_assigned(&assigned[i], 1, PRIORITY_INTERACTIVE);
     }
     fixture_add(&fixture, &late, 2, 0, PRIORITY_INTERACTIVE, 10, 10);
     ck_assert_ptr_null(fixture_victim(&fixture));
     fixture.in.now_us += QUEUE_PATIENCE_US;
 
-    ck_assert_ptr_eq(fixture_victim(&fixture), &seated[3].job);
-    fixture_preempt(&fixture, &seated[3].job);
+    ck_assert_ptr_eq(fixture_victim(&fixture), &assigned[3].job);
+    fixture_preempt(&fixture, &assigned[3].job);
     ck_assert_ptr_eq(fixture_next_slot(&fixture), &late.job);
 }
 END_TEST
 
-START_TEST(who_had_more_takes_nobodys_seat)
+START_TEST(an_account_that_had_more_takes_no_slot)
 {
-    struct fixture_request seated[N_SLOTS];
+    struct fixture_request assigned[N_SLOTS];
     struct fixture_request late;
 
     for (size_t i = 0; i < N_SLOTS; i++) {
-        add_seated(&seated[i], 1, PRIORITY_INTERACTIVE);
+        add_assigned(&assigned[i], 1, PRIORITY_INTERACTIVE);
     }
     fixture_add(&fixture, &late, 2, 0, PRIORITY_INTERACTIVE, 10, 10);
     fixture.accounts[2]->served[PRIORITY_INTERACTIVE] += 1;
@@ -146,36 +146,36 @@ START_TEST(who_had_more_takes_nobodys_seat)
 }
 END_TEST
 
-START_TEST(a_class_without_a_seat_takes_one_when_it_has_waited_long)
+START_TEST(a_class_without_a_slot_takes_one_when_it_has_waited_long)
 {
-    struct fixture_request seated[N_SLOTS];
+    struct fixture_request assigned[N_SLOTS];
     struct fixture_request low;
 
     for (size_t i = 0; i < N_SLOTS; i++) {
-        add_seated(&seated[i], 1, PRIORITY_REALTIME);
-        seated[i].job.has_first = i < 2;
+        add_assigned(&assigned[i], 1, PRIORITY_REALTIME);
+        assigned[i].job.has_first = i < 2;
     }
     fixture_add(&fixture, &low, 2, 0, PRIORITY_BACKGROUND, 10, 10);
     fixture.in.now_us += 2 * QUEUE_AGE_WAITING_US - 1;
     ck_assert_ptr_null(fixture_victim(&fixture));
     fixture.in.now_us += 1;
 
-    /* Of those who have begun to answer. */
-    ck_assert_ptr_eq(fixture_victim(&fixture), &seated[1].job);
-    fixture_preempt(&fixture, &seated[1].job);
+    /* Among the jobs that have begun to answer. */
+    ck_assert_ptr_eq(fixture_victim(&fixture), &assigned[1].job);
+    fixture_preempt(&fixture, &assigned[1].job);
     ck_assert_ptr_eq(fixture_next_slot(&fixture), &low.job);
 }
 END_TEST
 
-START_TEST(who_got_a_seat_by_age_keeps_it_until_it_got_further)
+START_TEST(a_slot_got_by_age_is_kept_until_the_job_got_further)
 {
-    struct fixture_request seated[N_SLOTS];
+    struct fixture_request assigned[N_SLOTS];
     struct fixture_request low;
     struct fixture_request high;
 
     fixture.eq.n_slots = QUEUE_MANY_SLOTS - 1;
     for (size_t i = 0; i < QUEUE_MANY_SLOTS - 2; i++) {
-        add_seated(&seated[i], 1, PRIORITY_REALTIME);
+        add_assigned(&assigned[i], 1, PRIORITY_REALTIME);
     }
     fixture_add(&fixture, &low, 2, 0, PRIORITY_BACKGROUND, 10, 10);
     fixture.in.now_us += 2 * QUEUE_AGE_WAITING_US;
@@ -193,13 +193,13 @@ END_TEST
 
 START_TEST(tenure_ends)
 {
-    struct fixture_request seated[N_SLOTS];
+    struct fixture_request assigned[N_SLOTS];
     struct fixture_request low;
     struct fixture_request high;
 
     fixture.eq.n_slots = QUEUE_MANY_SLOTS - 1;
     for (size_t i = 0; i < QUEUE_MANY_SLOTS - 2; i++) {
-        add_seated(&seated[i], 1, PRIORITY_REALTIME);
+        add_assigned(&assigned[i], 1, PRIORITY_REALTIME);
     }
     fixture_add(&fixture, &low, 2, 0, PRIORITY_BACKGROUND, 10, 10);
     fixture.in.now_us += 2 * QUEUE_AGE_WAITING_US;
@@ -213,21 +213,21 @@ START_TEST(tenure_ends)
 }
 END_TEST
 
-START_TEST(of_many_seats_each_class_keeps_its_last)
+START_TEST(of_many_slots_each_class_keeps_its_last)
 {
     struct fixture_request low[2];
-    struct fixture_request seated[2];
+    struct fixture_request assigned[2];
     struct fixture_request another;
     struct fixture_request high;
 
     for (size_t i = 0; i < 2; i++) {
-        add_seated(&low[i], 1, PRIORITY_BACKGROUND);
-        add_seated(&seated[i], 1, PRIORITY_REALTIME);
+        add_assigned(&low[i], 1, PRIORITY_BACKGROUND);
+        add_assigned(&assigned[i], 1, PRIORITY_REALTIME);
     }
     fixture_add(&fixture, &high, 3, 0, PRIORITY_REALTIME, 10, 10);
     ck_assert_ptr_eq(fixture_victim(&fixture), &low[1].job);
     fixture_preempt(&fixture, &low[1].job);
-    add_seated(&another, 1, PRIORITY_REALTIME);
+    add_assigned(&another, 1, PRIORITY_REALTIME);
 
     ck_assert_ptr_null(fixture_victim(&fixture));
 }
@@ -235,12 +235,12 @@ END_TEST
 
 /* ---- pages */
 
-static void hold_pages(struct fixture_request *ask, uint32_t uid, enum priority priority, uint32_t n_pages)
+static void hold_pages(struct fixture_request *request, uint32_t uid, enum priority priority, uint32_t n_pages)
 {
-    fixture_add(&fixture, ask, uid, 0, priority, 10, 100);
-    job_move(&ask->job, JOB_OPENING, fixture.in.now_us);
-    ask->job.n_pages = n_pages;
-    job_move(&ask->job, JOB_ASSIGNED, fixture.in.now_us);
+    fixture_add(&fixture, request, uid, 0, priority, 10, 100);
+    job_move(&request->job, JOB_OPENING, fixture.in.now_us);
+    request->job.n_pages = n_pages;
+    job_move(&request->job, JOB_ASSIGNED, fixture.in.now_us);
     fixture.eq.n_taken++;
 }
 
@@ -254,7 +254,7 @@ START_TEST(pages_are_given_up_only_if_that_helps)
     hold_pages(&low, 1, PRIORITY_BACKGROUND, 30);
     hold_pages(&middle, 1, PRIORITY_REALTIME, 60);
     fixture_add(&fixture, &high, 2, 0, PRIORITY_REALTIME, 10, 10);
-    high.job.n_pages = 50; /* as the engine said; 10 are free */
+    high.job.n_pages = 50; /* as the engine reported; 10 are free */
     fixture.eq.no_room = true;
     ck_assert_ptr_null(fixture_victim(&fixture));
     high.job.n_pages = 40;
@@ -263,7 +263,7 @@ START_TEST(pages_are_given_up_only_if_that_helps)
 }
 END_TEST
 
-START_TEST(the_last_seat_of_a_class_may_hold_its_part_of_the_pages)
+START_TEST(the_last_slot_of_a_class_may_hold_its_part_of_the_pages)
 {
     struct fixture_request low;
     struct fixture_request middle;
@@ -280,7 +280,7 @@ START_TEST(the_last_seat_of_a_class_may_hold_its_part_of_the_pages)
 }
 END_TEST
 
-START_TEST(what_sessions_keep_goes_first_and_whose_it_is_needs_no_room)
+START_TEST(idle_sessions_go_first_and_their_next_turn_needs_no_room)
 {
     struct job retained[2] = { { .eq = &fixture.eq, .n_pages = 30 }, { .eq = &fixture.eq, .n_pages = 5 } };
     struct fixture_request low;
@@ -293,7 +293,7 @@ START_TEST(what_sessions_keep_goes_first_and_whose_it_is_needs_no_room)
     fixture.eq.n_taken += 2;
     hold_pages(&low, 1, PRIORITY_BACKGROUND, 60);
     ck_assert_uint_eq(fixture.eq.n_pages_promised, 95);
-    ck_assert_ptr_null(fixture_victim(&fixture)); /* nobody wants it */
+    ck_assert_ptr_null(fixture_victim(&fixture)); /* no job wants it */
     fixture_add(&fixture, &high, 2, 0, PRIORITY_REALTIME, 10, 10);
     high.job.n_pages = 20;
     fixture.eq.no_room = true;
@@ -310,7 +310,7 @@ START_TEST(what_sessions_keep_goes_first_and_whose_it_is_needs_no_room)
 }
 END_TEST
 
-START_TEST(nobody_takes_pages_that_are_freed_for_who_is_before_it)
+START_TEST(no_job_takes_pages_that_are_freed_for_one_before_it)
 {
     struct fixture_request low[2];
     struct fixture_request high;
@@ -335,15 +335,15 @@ START_TEST(nobody_takes_pages_that_are_freed_for_who_is_before_it)
 }
 END_TEST
 
-START_TEST(who_is_small_or_first_may_pass_who_was_refused)
+START_TEST(a_small_or_first_job_may_pass_a_refused_one)
 {
-    struct fixture_request seated;
+    struct fixture_request assigned;
     struct fixture_request large;
     struct fixture_request small;
     struct fixture_request first;
 
     fixture.eq.n_pages = 100;
-    hold_pages(&seated, 1, PRIORITY_INTERACTIVE, 70);
+    hold_pages(&assigned, 1, PRIORITY_INTERACTIVE, 70);
     fixture_add(&fixture, &large, 2, 0, PRIORITY_INTERACTIVE, 10, 10);
     large.job.n_pages = 50;
     fixture.eq.no_room = true;
@@ -357,13 +357,13 @@ START_TEST(who_is_small_or_first_may_pass_who_was_refused)
 }
 END_TEST
 
-START_TEST(shared_pages_are_counted_once_and_put_nobody_aside)
+START_TEST(shared_pages_are_counted_once_and_preempt_no_job)
 {
-    struct fixture_request seated[2];
+    struct fixture_request assigned[2];
 
     fixture.eq.n_pages = 100;
-    hold_pages(&seated[0], 1, PRIORITY_BACKGROUND, 70);
-    hold_pages(&seated[1], 1, PRIORITY_BACKGROUND, 70);
+    hold_pages(&assigned[0], 1, PRIORITY_BACKGROUND, 70);
+    hold_pages(&assigned[1], 1, PRIORITY_BACKGROUND, 70);
     ck_assert_ptr_null(fixture_victim(&fixture)); /* the engine has opened both: it has room */
     fixture.in.limits[fixture.eq.processor].kv_permille = 900;
     ck_assert_ptr_nonnull(fixture_victim(&fixture));
@@ -405,9 +405,9 @@ START_TEST(the_last_sequence_stays_however_few_pages_there_are)
 }
 END_TEST
 
-/* ---- played: what users see */
+/* ---- simulated: what users see */
 
-START_TEST(an_urgent_request_does_not_wait_for_a_place)
+START_TEST(an_urgent_request_does_not_wait_for_a_slot)
 {
     struct fixture_request low[8];
     struct fixture_request high;
@@ -425,7 +425,7 @@ START_TEST(an_urgent_request_does_not_wait_for_a_place)
 }
 END_TEST
 
-/* An unending supply of urgent requests, as many as there are seats, each of @n_answer tokens. */
+/* Keeps as many urgent requests live as there are slots, each of @n_answer tokens. */
 static void press(struct fixture_request *urgent, uint32_t n_answer)
 {
     for (uint32_t i = 0; i < 2 * N_SLOTS; i++) {
@@ -435,7 +435,7 @@ static void press(struct fixture_request *urgent, uint32_t n_answer)
     }
 }
 
-/* Plays until @low ends; the longest time without a token or a row for it. */
+/* Runs until @low ends. Returns the longest time without a token or a row for it. */
 static uint64_t longest_wait_us(struct fixture_request *low, struct fixture_request *urgent, uint32_t n_answer)
 {
     uint64_t since_us = fixture.in.now_us;
@@ -481,13 +481,13 @@ START_TEST(background_moves_beside_urgent_answers_that_never_end)
 }
 END_TEST
 
-START_TEST(who_loses_all_each_time_it_is_put_aside_still_ends)
+START_TEST(a_job_that_loses_all_with_each_preemption_still_ends)
 {
     struct fixture_request urgent[2 * N_SLOTS] = { 0 };
     struct fixture_request low;
 
     fixture.eq.n_slots = QUEUE_MANY_SLOTS - 1;
-    fixture.n_seat_cached = 0; /* no page is ever kept */
+    fixture.n_slot_cached = 0; /* no page stays cached */
     press(urgent, 1000000);
     fixture_step(&fixture);
     fixture_add(&fixture, &low, 2, 0, PRIORITY_BACKGROUND, 40, 30);
@@ -498,7 +498,7 @@ START_TEST(who_loses_all_each_time_it_is_put_aside_still_ends)
 }
 END_TEST
 
-START_TEST(who_was_put_aside_is_not_passed_by_newer_work_of_its_own)
+START_TEST(a_preempted_job_is_not_passed_by_newer_work_of_its_account)
 {
     struct fixture_request low[8];
     struct fixture_request high[4];
@@ -527,50 +527,50 @@ END_TEST
 START_TEST(an_answer_goes_on_while_a_long_prompt_comes_in)
 {
     struct fixture_request speaks;
-    struct fixture_request asks;
+    struct fixture_request requests;
 
     fixture.pipelined = true;
     fixture_add(&fixture, &speaks, 1, 0, PRIORITY_INTERACTIVE, 20, 200);
     fixture_until(&fixture, 2 * SECOND_US);
-    fixture_add(&fixture, &asks, 2, 0, PRIORITY_INTERACTIVE, 4000, 10);
+    fixture_add(&fixture, &requests, 2, 0, PRIORITY_INTERACTIVE, 4000, 10);
     fixture_until(&fixture, 30 * SECOND_US);
 
     /* Each step takes it along, and none is longer than that. */
-    ck_assert(fixture_is_over(&speaks) && fixture_is_over(&asks));
+    ck_assert(fixture_is_over(&speaks) && fixture_is_over(&requests));
     ck_assert_uint_le(speaks.gap_us, PLAN_STEP_US + 1000);
 }
 END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("sched-seat");
+    Suite *suite = suite_create("sched-slot");
     TCase *tcase = tcase_create("all");
 
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, a_higher_class_takes_a_seat_of_the_lowest);
-    tcase_add_test(tcase, who_has_computed_least_loses_its_seat);
-    tcase_add_test(tcase, nobody_is_always_the_one_who_is_put_aside);
+    tcase_add_test(tcase, a_higher_class_takes_a_slot_of_the_lowest);
+    tcase_add_test(tcase, the_job_that_has_computed_least_loses_its_slot);
+    tcase_add_test(tcase, no_job_is_always_the_preempted_one);
     tcase_add_test(tcase, a_parked_job_goes_before_a_running_one);
-    tcase_add_test(tcase, equals_do_not_take_each_others_seats);
-    tcase_add_test(tcase, an_account_without_a_seat_is_patient_first);
-    tcase_add_test(tcase, who_had_more_takes_nobodys_seat);
-    tcase_add_test(tcase, a_class_without_a_seat_takes_one_when_it_has_waited_long);
-    tcase_add_test(tcase, who_got_a_seat_by_age_keeps_it_until_it_got_further);
+    tcase_add_test(tcase, equals_do_not_take_each_others_slots);
+    tcase_add_test(tcase, an_account_without_a_slot_is_patient_first);
+    tcase_add_test(tcase, an_account_that_had_more_takes_no_slot);
+    tcase_add_test(tcase, a_class_without_a_slot_takes_one_when_it_has_waited_long);
+    tcase_add_test(tcase, a_slot_got_by_age_is_kept_until_the_job_got_further);
     tcase_add_test(tcase, tenure_ends);
-    tcase_add_test(tcase, of_many_seats_each_class_keeps_its_last);
+    tcase_add_test(tcase, of_many_slots_each_class_keeps_its_last);
     tcase_add_test(tcase, pages_are_given_up_only_if_that_helps);
-    tcase_add_test(tcase, the_last_seat_of_a_class_may_hold_its_part_of_the_pages);
-    tcase_add_test(tcase, what_sessions_keep_goes_first_and_whose_it_is_needs_no_room);
-    tcase_add_test(tcase, nobody_takes_pages_that_are_freed_for_who_is_before_it);
-    tcase_add_test(tcase, who_is_small_or_first_may_pass_who_was_refused);
-    tcase_add_test(tcase, shared_pages_are_counted_once_and_put_nobody_aside);
+    tcase_add_test(tcase, the_last_slot_of_a_class_may_hold_its_part_of_the_pages);
+    tcase_add_test(tcase, idle_sessions_go_first_and_their_next_turn_needs_no_room);
+    tcase_add_test(tcase, no_job_takes_pages_that_are_freed_for_one_before_it);
+    tcase_add_test(tcase, a_small_or_first_job_may_pass_a_refused_one);
+    tcase_add_test(tcase, shared_pages_are_counted_once_and_preempt_no_job);
     tcase_add_test(tcase, pages_that_the_governor_takes_back_are_the_lowest_class_s);
     tcase_add_test(tcase, the_last_sequence_stays_however_few_pages_there_are);
-    tcase_add_test(tcase, an_urgent_request_does_not_wait_for_a_place);
+    tcase_add_test(tcase, an_urgent_request_does_not_wait_for_a_slot);
     tcase_add_test(tcase, background_moves_every_five_seconds_beside_endless_urgent_requests);
     tcase_add_test(tcase, background_moves_beside_urgent_answers_that_never_end);
-    tcase_add_test(tcase, who_loses_all_each_time_it_is_put_aside_still_ends);
-    tcase_add_test(tcase, who_was_put_aside_is_not_passed_by_newer_work_of_its_own);
+    tcase_add_test(tcase, a_job_that_loses_all_with_each_preemption_still_ends);
+    tcase_add_test(tcase, a_preempted_job_is_not_passed_by_newer_work_of_its_account);
     tcase_add_test(tcase, an_answer_goes_on_while_a_long_prompt_comes_in);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);

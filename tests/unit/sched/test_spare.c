@@ -1,18 +1,18 @@
-/* Seats and pages beside what is under way: what is kept for realtime, and whom it helps to put aside. */
+/* Slots and pages beside steps in progress: what is reserved for realtime, and which preemption helps. */
 #include "base/num.h"
 #include "dispatch_fixture.h"
 
 #define N_SLOTS 4u
 #define N_PAGES 100u
 
-static struct job seated[N_SLOTS];
+static struct job assigned[N_SLOTS];
 
-/* All seats of the first lane are taken by background answers that stand in a running step. */
+/* Fills all slots of the first engine with background answers, which are in a running step. */
 static struct dispatch_step *crowd(void)
 {
     eqs[0].n_slots = N_SLOTS;
     for (size_t i = 0; i < N_SLOTS; i++) {
-        add_answer(&seated[i], PRIORITY_BACKGROUND, &eqs[0]);
+        add_answer(&assigned[i], PRIORITY_BACKGROUND, &eqs[0]);
     }
     return expect(DISPATCH_STEP);
 }
@@ -26,8 +26,8 @@ static void add_waiting(struct job *job, enum priority priority, uint32_t n_prom
     queue_want(&queue, job, in.now_us);
 }
 
-/* As a pacer does. */
-static void put_aside(struct job *job)
+/* Preempts as the dispatcher does. */
+static void preempt(struct job *job)
 {
     dispatch_leave(&dispatch, job);
     dispatch_forget(&dispatch, job);
@@ -49,20 +49,20 @@ static struct job *victim(void)
     return queue_find_victim(&queue, in.limits, in.now_us, in.boot_us);
 }
 
-static struct job *next_seat(void)
+static struct job *next_slot(void)
 {
     return queue_next_slot(&queue, in.limits, in.now_us, in.boot_us);
 }
 
-START_TEST(realtime_comes_in_before_the_step_of_who_makes_room_has_ended)
+START_TEST(realtime_comes_in_before_the_step_of_the_preempted_job_has_ended)
 {
     struct dispatch_step *step = crowd();
     struct job high;
 
     add_waiting(&high, PRIORITY_REALTIME, 5);
-    put_aside(victim());
+    preempt(victim());
     ck_assert_uint_eq(eqs[0].n_leaving, 1);
-    ck_assert_ptr_eq(next_seat(), &high);
+    ck_assert_ptr_eq(next_slot(), &high);
     open_it(&high, 0);
     ck_assert_ptr_eq(expect(DISPATCH_SUSPEND), step);
     stand(step, 1 * MS);
@@ -71,42 +71,42 @@ START_TEST(realtime_comes_in_before_the_step_of_who_makes_room_has_ended)
 }
 END_TEST
 
-START_TEST(other_classes_wait_for_the_seat_of_who_leaves)
+START_TEST(other_classes_wait_for_the_slot_of_a_closing_sequence)
 {
     struct dispatch_step *step = crowd();
     struct job middle;
 
     add_waiting(&middle, PRIORITY_INTERACTIVE, 5);
-    put_aside(victim());
-    ck_assert_ptr_null(next_seat());
+    preempt(victim());
+    ck_assert_ptr_null(next_slot());
     finish(step, 10 * MS);
 
-    ck_assert_ptr_eq(next_seat(), &middle);
+    ck_assert_ptr_eq(next_slot(), &middle);
 }
 END_TEST
 
-START_TEST(there_is_one_sequence_more_than_seats_and_no_other)
+START_TEST(there_is_one_sequence_more_than_slots_and_no_other)
 {
     struct job high[2];
 
     crowd();
     add_waiting(&high[0], PRIORITY_REALTIME, 5);
-    put_aside(victim());
-    open_it(next_seat(), 0);
+    preempt(victim());
+    open_it(next_slot(), 0);
     add_waiting(&high[1], PRIORITY_REALTIME, 5);
 
-    ck_assert_ptr_null(victim()); /* what it brought would come with the step's end */
-    ck_assert_ptr_null(next_seat());
+    ck_assert_ptr_null(victim()); /* what it freed would come with the end of the step */
+    ck_assert_ptr_null(next_slot());
 }
 END_TEST
 
-START_TEST(who_speaks_again_does_not_wait_for_its_cut_off_answer)
+START_TEST(barge_in_does_not_wait_for_the_cut_off_answer)
 {
     struct job high[2];
 
     eqs[0].n_slots = N_SLOTS;
     for (size_t i = 0; i < N_SLOTS - 1; i++) {
-        add_answer(&seated[i], PRIORITY_BACKGROUND, &eqs[0]);
+        add_answer(&assigned[i], PRIORITY_BACKGROUND, &eqs[0]);
     }
     add_answer(&high[0], PRIORITY_REALTIME, &eqs[0]);
     ck_assert(has(expect(DISPATCH_STEP), &high[0]));
@@ -116,20 +116,20 @@ START_TEST(who_speaks_again_does_not_wait_for_its_cut_off_answer)
     add_waiting(&high[1], PRIORITY_REALTIME, 5);
 
     ck_assert_ptr_null(victim());
-    ck_assert_ptr_eq(next_seat(), &high[1]);
+    ck_assert_ptr_eq(next_slot(), &high[1]);
 }
 END_TEST
 
-START_TEST(who_leaves_holds_its_pages_until_then)
+START_TEST(a_closing_sequence_holds_its_pages_until_then)
 {
     struct dispatch_step *step;
 
-    add_answer(&seated[0], PRIORITY_BACKGROUND, &eqs[0]);
-    seated[0].n_pages = 7;
+    add_answer(&assigned[0], PRIORITY_BACKGROUND, &eqs[0]);
+    assigned[0].n_pages = 7;
     step = expect(DISPATCH_STEP);
-    dispatch_leave(&dispatch, &seated[0]);
+    dispatch_leave(&dispatch, &assigned[0]);
     ck_assert_uint_eq(eqs[0].n_pages_leaving, 7);
-    dispatch_forget(&dispatch, &seated[0]);
+    dispatch_forget(&dispatch, &assigned[0]);
     finish(step, 10 * MS);
 
     ck_assert_uint_eq(eqs[0].n_pages_leaving, 0);
@@ -147,15 +147,15 @@ START_TEST(pages_that_realtime_needed_are_kept_free_of_lower_classes)
     end_job(&high);
     eqs[0].n_taken--;
     add_waiting(&low[0], PRIORITY_BACKGROUND, 50 * 16);
-    open_it(next_seat(), 50);
+    open_it(next_slot(), 50);
     add_waiting(&low[1], PRIORITY_BACKGROUND, 31 * 16);
-    ck_assert_ptr_null(next_seat());
+    ck_assert_ptr_null(next_slot());
     low[1].n_known = 30 * 16;
-    ck_assert_ptr_eq(next_seat(), &low[1]);
+    ck_assert_ptr_eq(next_slot(), &low[1]);
     low[1].n_known = 31 * 16;
     add_waiting(&high, PRIORITY_REALTIME, 50 * 16);
 
-    ck_assert_ptr_eq(next_seat(), &high); /* not of realtime */
+    ck_assert_ptr_eq(next_slot(), &high); /* not of realtime */
 }
 END_TEST
 
@@ -171,16 +171,16 @@ START_TEST(pages_of_those_being_opened_are_spoken_for)
     for (size_t i = 0; i < 2; i++) {
         add_waiting(&low[i], PRIORITY_BACKGROUND, 50 * 16);
     }
-    job_move(next_seat(), JOB_OPENING, in.now_us);
+    job_move(next_slot(), JOB_OPENING, in.now_us);
     ck_assert_uint_eq(eqs[0].n_pages_asked, 50);
 
-    ck_assert_ptr_null(next_seat());
+    ck_assert_ptr_null(next_slot());
     end_job(&low[0]);
     ck_assert_uint_eq(eqs[0].n_pages_asked, 0);
 }
 END_TEST
 
-START_TEST(who_needs_most_pages_has_them_when_it_is_alone)
+START_TEST(the_largest_job_has_its_pages_when_it_is_alone)
 {
     struct job high;
     struct job low;
@@ -188,16 +188,16 @@ START_TEST(who_needs_most_pages_has_them_when_it_is_alone)
     eqs[0].n_pages = N_PAGES;
     add_waiting(&high, PRIORITY_REALTIME, 5);
     open_it(&high, 20);
-    add_waiting(&low, PRIORITY_BACKGROUND, 90 * 16); /* 10 are left to keep */
-    ck_assert_ptr_null(next_seat());
+    add_waiting(&low, PRIORITY_BACKGROUND, 90 * 16); /* 10 are left to reserve */
+    ck_assert_ptr_null(next_slot());
     end_job(&high);
     eqs[0].n_taken--;
 
-    ck_assert_ptr_eq(next_seat(), &low);
+    ck_assert_ptr_eq(next_slot(), &low);
 }
 END_TEST
 
-START_TEST(nobody_is_put_aside_for_pages_that_the_last_of_its_class_will_keep)
+START_TEST(no_job_is_preempted_for_pages_that_the_last_of_its_class_will_keep)
 {
     struct job high;
     struct job low[2];
@@ -213,14 +213,14 @@ START_TEST(nobody_is_put_aside_for_pages_that_the_last_of_its_class_will_keep)
     }
     add_waiting(&middle, PRIORITY_INTERACTIVE, 5);
     middle.n_pages = 25;
-    ck_assert_ptr_null(victim()); /* 30 are lacking, with those that are kept; one of two brings 15 */
+    ck_assert_ptr_null(victim()); /* 30 are lacking, with the reserve; one of two frees 15 */
     middle.n_pages = 10;
 
     ck_assert_ptr_nonnull(victim());
 }
 END_TEST
 
-START_TEST(who_asks_again_is_not_robbed_by_who_is_behind_one_that_finds_no_room)
+START_TEST(a_job_that_asks_again_is_not_passed_by_one_behind_a_job_without_room)
 {
     struct job low[2];
     struct job middle[2];
@@ -230,46 +230,46 @@ START_TEST(who_asks_again_is_not_robbed_by_who_is_behind_one_that_finds_no_room)
     open_it(&low[0], 10);
     add_waiting(&middle[0], PRIORITY_INTERACTIVE, 5);
     middle[0].n_pages = 20;
-    job_move(&middle[0], JOB_OPENING, in.now_us); /* was refused once */
+    job_move(&middle[0], JOB_OPENING, in.now_us); /* was refused before */
     eqs[0].no_room = true;
     add_waiting(&middle[1], PRIORITY_INTERACTIVE, 5);
     middle[1].n_pages = 110;
     add_waiting(&low[1], PRIORITY_BACKGROUND, 5);
     low[1].n_most = 5;
 
-    ck_assert_ptr_null(next_seat());
+    ck_assert_ptr_null(next_slot());
 }
 END_TEST
 
-START_TEST(who_would_miss_its_deadline_takes_the_seat_of_one_that_has_none)
+START_TEST(a_job_that_would_miss_its_deadline_takes_the_slot_of_one_without)
 {
     struct job late;
 
     eqs[0].n_slots = N_SLOTS;
     for (size_t i = 0; i < N_SLOTS; i++) {
-        add_waiting(&seated[i], PRIORITY_INTERACTIVE, 5);
-        seated[i].finish_by_us = in.boot_us + 1000 * MS;
-        open_it(&seated[i], 0);
+        add_waiting(&assigned[i], PRIORITY_INTERACTIVE, 5);
+        assigned[i].finish_by_us = in.boot_us + 1000 * MS;
+        open_it(&assigned[i], 0);
     }
     add_waiting(&late, PRIORITY_INTERACTIVE, 5);
     late.first_by_us = in.boot_us + 1000 * MS;
     ck_assert_ptr_null(victim());
     late.urgent = true;
-    ck_assert_ptr_null(victim()); /* to the others as much is promised */
-    seated[2].finish_by_us = 0;
-    seated[2].first_by_us = in.boot_us + 1000 * MS;
+    ck_assert_ptr_null(victim()); /* as much is promised to the others */
+    assigned[2].finish_by_us = 0;
+    assigned[2].first_by_us = in.boot_us + 1000 * MS;
     ck_assert_ptr_null(victim());
-    seated[2].has_first = true;
+    assigned[2].has_first = true;
 
-    ck_assert_ptr_eq(victim(), &seated[2]);
-    put_aside(victim());
-    ck_assert_ptr_eq(next_seat(), &late);
+    ck_assert_ptr_eq(victim(), &assigned[2]);
+    preempt(victim());
+    ck_assert_ptr_eq(next_slot(), &late);
     open_it(&late, 0);
     ck_assert_ptr_null(victim());
 }
 END_TEST
 
-START_TEST(who_has_computed_nothing_yet_loses_nothing)
+START_TEST(a_job_that_has_computed_nothing_loses_nothing)
 {
     struct dispatch_step *step;
     struct job low[2];
@@ -284,7 +284,7 @@ START_TEST(who_has_computed_nothing_yet_loses_nothing)
         open_it(&low[1], 0);
         add_waiting(&high[0], PRIORITY_INTERACTIVE, 5);
         ck_assert_ptr_eq(victim(), &low[1]); /* each time: it has not begun */
-        put_aside(&low[1]);
+        preempt(&low[1]);
         ck_assert_uint_eq(low[1].n_preempted, 0);
         end_job(&low[1]);
         end_job(&high[0]);
@@ -293,7 +293,7 @@ START_TEST(who_has_computed_nothing_yet_loses_nothing)
     add_waiting(&high[1], PRIORITY_REALTIME, 5);
     open_it(&high[0], 0);
     ck_assert_ptr_eq(victim(), &low[0]);
-    put_aside(&low[0]);
+    preempt(&low[0]);
     ck_assert_uint_eq(low[0].n_preempted, 1);
     ck_assert_ptr_nonnull(step);
 }
@@ -317,18 +317,18 @@ END_TEST
 int main(void)
 {
     const TTest *const facts[] = {
-        realtime_comes_in_before_the_step_of_who_makes_room_has_ended,
-        other_classes_wait_for_the_seat_of_who_leaves,
-        there_is_one_sequence_more_than_seats_and_no_other,
-        who_speaks_again_does_not_wait_for_its_cut_off_answer,
-        who_leaves_holds_its_pages_until_then,
+        realtime_comes_in_before_the_step_of_the_preempted_job_has_ended,
+        other_classes_wait_for_the_slot_of_a_closing_sequence,
+        there_is_one_sequence_more_than_slots_and_no_other,
+        barge_in_does_not_wait_for_the_cut_off_answer,
+        a_closing_sequence_holds_its_pages_until_then,
         pages_that_realtime_needed_are_kept_free_of_lower_classes,
         pages_of_those_being_opened_are_spoken_for,
-        who_needs_most_pages_has_them_when_it_is_alone,
-        nobody_is_put_aside_for_pages_that_the_last_of_its_class_will_keep,
-        who_asks_again_is_not_robbed_by_who_is_behind_one_that_finds_no_room,
-        who_would_miss_its_deadline_takes_the_seat_of_one_that_has_none,
-        who_has_computed_nothing_yet_loses_nothing,
+        the_largest_job_has_its_pages_when_it_is_alone,
+        no_job_is_preempted_for_pages_that_the_last_of_its_class_will_keep,
+        a_job_that_asks_again_is_not_passed_by_one_behind_a_job_without_room,
+        a_job_that_would_miss_its_deadline_takes_the_slot_of_one_without,
+        a_job_that_has_computed_nothing_loses_nothing,
         what_realtime_needed_once_is_forgotten_after_64_others,
     };
 

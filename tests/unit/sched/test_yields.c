@@ -1,4 +1,4 @@
-/* Work of the daemon's own: it uses what is left, and is never in the way. */
+/* The daemon's own work: it uses what is left, and is never in the way. */
 #include "base/clean.h"
 #include "fixture.h"
 #include "unit.h"
@@ -18,33 +18,33 @@ static void teardown(void)
     fixture_finish(&fixture);
 }
 
-/* A long prompt of uid 8, as a pin is. */
-static void come(struct fixture_request *own)
+/* Adds a long prompt of uid 8, as a pin is. */
+static void arrive(struct fixture_request *own)
 {
     fixture_request(&fixture, own, 8, PRIORITY_BACKGROUND, 2000, 1);
     own->job.yields = true;
     fixture_arrive(&fixture, own);
 }
 
-START_TEST(it_gets_all_that_nobody_wants)
+START_TEST(own_work_gets_all_that_is_left)
 {
     struct fixture_request own;
 
-    come(&own);
+    arrive(&own);
     fixture_until(&fixture, 20 * SECOND_US);
 
     ck_assert(fixture_is_over(&own));
 }
 END_TEST
 
-/* Of four seats a class keeps its last one; not this. */
-START_TEST(anybody_takes_its_seat)
+/* Of four slots a class keeps its last one, but not this. */
+START_TEST(any_job_takes_the_slot_of_own_work)
 {
     static const enum priority classes[] = { PRIORITY_BACKGROUND, PRIORITY_INTERACTIVE, PRIORITY_REALTIME };
     struct fixture_request others[N_SLOTS];
     struct fixture_request own;
 
-    come(&own);
+    arrive(&own);
     for (size_t i = 0; i + 1 < N_SLOTS; i++) {
         fixture_add(&fixture, &others[i], 1, 0, classes[_i], 10, 1000);
     }
@@ -57,8 +57,8 @@ START_TEST(anybody_takes_its_seat)
 }
 END_TEST
 
-/* Not even that of a parked request. */
-START_TEST(it_takes_a_seat_from_nobody)
+/* Not even from a parked request. */
+START_TEST(own_work_takes_a_slot_from_no_job)
 {
     struct fixture_request others[N_SLOTS];
     struct fixture_request own;
@@ -68,7 +68,7 @@ START_TEST(it_takes_a_seat_from_nobody)
     }
     fixture_step(&fixture);
     others[0].job.parked = true;
-    come(&own);
+    arrive(&own);
     for (uint32_t i = 0; i < 100; i++) {
         ck_assert_ptr_null(fixture_victim(&fixture));
         fixture.in.now_us += SECOND_US;
@@ -77,7 +77,7 @@ START_TEST(it_takes_a_seat_from_nobody)
 }
 END_TEST
 
-/* Half of 20 pages are promised, to two who share most of theirs; it needs 12. */
+/* Half of 20 pages are promised to two that share most of theirs; it needs 12. */
 START_TEST(it_asks_for_pages_that_are_free_in_any_case)
 {
     struct fixture_request others[2];
@@ -111,7 +111,7 @@ START_TEST(it_never_ages)
 {
     struct fixture_request own;
 
-    come(&own);
+    arrive(&own);
     ck_assert_int_eq(queue_rank(&own.job, fixture.in.now_us + 1000 * (uint64_t)SECOND_US), PRIORITY_BACKGROUND);
     fixture_step(&fixture);
     ck_assert_int_eq(own.job.state, JOB_ASSIGNED);
@@ -119,7 +119,7 @@ START_TEST(it_never_ages)
 }
 END_TEST
 
-/* Of one class, and came first: the other's prompt takes as long as alone. */
+/* It is of the same class, and earlier: the other's prompt takes as long as alone. */
 START_TEST(a_background_request_goes_before_it)
 {
     struct fixture_request own;
@@ -133,7 +133,7 @@ START_TEST(a_background_request_goes_before_it)
     fixture_finish(&fixture);
 
     fixture_init(&fixture, N_SLOTS);
-    come(&own);
+    arrive(&own);
     fixture_step(&fixture);
     fixture_add(&fixture, &other, 1, 0, PRIORITY_BACKGROUND, 1000, 1);
     fixture_until(&fixture, fixture.in.now_us + 10 * (uint64_t)SECOND_US);
@@ -143,12 +143,12 @@ START_TEST(a_background_request_goes_before_it)
 }
 END_TEST
 
-/* What it was served is no service of its class: a request that waits ages all the same. */
-START_TEST(what_it_is_served_makes_nobody_wait_longer)
+/* The service of own work does not count for its class: a waiting request ages all the same. */
+START_TEST(service_of_own_work_delays_no_class)
 {
     struct fixture_request own;
 
-    come(&own);
+    arrive(&own);
     fixture_step(&fixture);
     fixture_step(&fixture);
 
@@ -157,7 +157,7 @@ START_TEST(what_it_is_served_makes_nobody_wait_longer)
 }
 END_TEST
 
-/* A deadline that could be promised without it can be promised. */
+/* A deadline that could be promised without it is promised. */
 START_TEST(it_counts_for_nothing_where_a_deadline_is_asked_for)
 {
     struct admit_verdict without;
@@ -167,8 +167,9 @@ START_TEST(it_counts_for_nothing_where_a_deadline_is_asked_for)
 
     fixture_request(&fixture, &other, 1, PRIORITY_BACKGROUND, 100, 10);
     other.job.first_by_us = fixture.in.boot_us + 10 * (uint64_t)SECOND_US;
-    ck_assert_int_eq(admit_check(&fixture.queue, &other.job, fixture.in.limits, fixture.in.boot_us, &without), ADMIT_OK);
-    come(&own);
+    ck_assert_int_eq(admit_check(&fixture.queue, &other.job, fixture.in.limits, fixture.in.boot_us, &without),
+                     ADMIT_OK);
+    arrive(&own);
     ck_assert_int_eq(admit_check(&fixture.queue, &other.job, fixture.in.limits, fixture.in.boot_us, &with), ADMIT_OK);
 
     ck_assert_uint_eq(with.first_us, without.first_us);
@@ -181,13 +182,13 @@ int main(void)
     TCase *tcase = tcase_create("yields");
 
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, it_gets_all_that_nobody_wants);
-    tcase_add_loop_test(tcase, anybody_takes_its_seat, 0, PRIORITY_COUNT);
-    tcase_add_test(tcase, it_takes_a_seat_from_nobody);
+    tcase_add_test(tcase, own_work_gets_all_that_is_left);
+    tcase_add_loop_test(tcase, any_job_takes_the_slot_of_own_work, 0, PRIORITY_COUNT);
+    tcase_add_test(tcase, own_work_takes_a_slot_from_no_job);
     tcase_add_test(tcase, it_asks_for_pages_that_are_free_in_any_case);
     tcase_add_test(tcase, it_never_ages);
     tcase_add_test(tcase, a_background_request_goes_before_it);
-    tcase_add_test(tcase, what_it_is_served_makes_nobody_wait_longer);
+    tcase_add_test(tcase, service_of_own_work_delays_no_class);
     tcase_add_test(tcase, it_counts_for_nothing_where_a_deadline_is_asked_for);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
