@@ -63,7 +63,7 @@ struct finder {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     int notify_fd;
-    bool is_asked; /* under the lock, like all below */
+    bool is_requested; /* under the lock, like all below */
     bool is_scanning;
     bool is_done; /* @result is new */
     bool is_ending;
@@ -81,7 +81,7 @@ int finder_open(struct finder *finder, const struct finder_table *table, void *o
 void finder_request(struct finder *finder);
 
 /* Returns true, with the result, if a scan has ended since the last call. */
-bool finder_take(struct finder *finder, struct scan_result *ret_finding);
+bool finder_take(struct finder *finder, struct scan_result *ret_result);
 
 /* Ends the thread; with @clears it destroys the sources first. False: it hangs inside a scan. */
 bool finder_close(struct finder *finder, bool clears);

@@ -32,7 +32,7 @@ struct read_job {
     struct list link;      /* reader::queue or readers::done */
     struct source *source; /* read by its reader alone */
     struct reader *reader; /* NULL: not assigned */
-    uint64_t asked_us;
+    uint64_t submitted_us;
     /* Under the lock unless the job is idle: */
     enum read_job_state state;
     struct reading reading;

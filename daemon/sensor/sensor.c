@@ -47,13 +47,13 @@ struct sensor {
     struct buf out;
     int notify_fd;
     int signals;
-    bool has_scan;     /* since a peer connected */
-    bool was_awake;    /* a peer was connected in the last iteration */
-    bool is_event;     /* the news was caused by an event */
-    uint64_t scan_us;  /* when to scan again */
-    uint64_t asked_us; /* when the last scan was requested */
-    uint64_t hurry_us; /* last event that caused readings */
-    uint64_t new_us;   /* since when there is unreported news; 0: there is none */
+    bool has_scan;              /* since a peer connected */
+    bool was_awake;             /* a peer was connected in the last iteration */
+    bool is_event;              /* the news was caused by an event */
+    uint64_t scan_us;           /* when to scan again */
+    uint64_t scan_requested_us; /* when the last scan was requested */
+    uint64_t hurry_us;          /* last event that caused readings */
+    uint64_t new_us;            /* since when there is unreported news; 0: there is none */
     uint64_t sent_us;
     struct suspend suspend;
     bool is_ending;
@@ -257,7 +257,7 @@ static void on_signal(struct sensor *sensor)
 
 static uint64_t scan_due_us(const struct sensor *sensor)
 {
-    uint64_t rested_us = sensor->asked_us + SCAN_REST_US;
+    uint64_t rested_us = sensor->scan_requested_us + SCAN_REST_US;
 
     return sensor->scan_us > rested_us ? sensor->scan_us : rested_us;
 }
@@ -265,7 +265,7 @@ static uint64_t scan_due_us(const struct sensor *sensor)
 static void scan_if_due(struct sensor *sensor, uint64_t now_us)
 {
     if (now_us >= scan_due_us(sensor)) {
-        sensor->asked_us = now_us;
+        sensor->scan_requested_us = now_us;
         sensor->scan_us = now_us + SCAN_US;
         finder_request(&sensor->finder);
     }
@@ -277,7 +277,7 @@ static void wake(struct sensor *sensor, uint64_t now_us)
     sensor->was_awake = true;
     sensor->sent_us = now_us;
     sensor->scan_us = now_us;
-    sensor->asked_us = 0;
+    sensor->scan_requested_us = 0;
     sensor->has_scan = false;
     sampler_wake(&sensor->sampler, now_us);
 }
@@ -323,8 +323,8 @@ static void list_fds(const struct sensor *sensor, struct pollfd *fds)
     fds[POLL_SIGNALS] = (struct pollfd){ .fd = sensor->signals, .events = POLLIN };
     fds[POLL_NOTIFY] = (struct pollfd){ .fd = sensor->notify_fd, .events = POLLIN };
     fds[POLL_LISTEN] = (struct pollfd){ .fd = sensor->config->listen_fd, .events = POLLIN };
-    fds[POLL_THERMAL] = (struct pollfd){ .fd = events_thermal_fd(&sensor->events), .events = POLLIN };
-    fds[POLL_UEVENT] = (struct pollfd){ .fd = events_uevent_fd(&sensor->events), .events = POLLIN };
+    fds[POLL_THERMAL] = (struct pollfd){ .fd = sensor->events.thermal.fd, .events = POLLIN };
+    fds[POLL_UEVENT] = (struct pollfd){ .fd = sensor->events.uevent_fd, .events = POLLIN };
     for (uint32_t i = 0; i < PEERS_MAX; i++) {
         const struct sense_peer *peer = &sensor->peers.all[i];
 
@@ -411,7 +411,7 @@ static int open_all(struct sensor *sensor)
     sampler_init(&sensor->sampler, &sensor->readers);
     sensor->sampler.least_ms = sensor->config->least_ms;
     peers_init(&sensor->peers, sensor->config->uid);
-    events_open(&sensor->events, sensor->config->hears_kernel);
+    events_open(&sensor->events, sensor->config->listens_to_kernel);
     encoder_init(&sensor->encoder);
     buf_init(&sensor->out, MEM_WIRE, PEERS_OUT_MAX);
     if (sensor->config->client_fd >= 0) {

@@ -11,12 +11,12 @@
 #include <sys/types.h>
 
 struct sensor_config {
-    int listen_fd;     /* a listening socket; below 0: none */
-    int client_fd;     /* a socket to one peer, with which the process ends; below 0: none */
-    uid_t uid;         /* user that may connect, beside root and our own */
-    uint32_t least_ms; /* minimum period, whatever is requested; 0: none */
-    bool is_limited;   /* other users' processes can't be looked at */
-    bool hears_kernel; /* listens to the kernel's events: the root is this machine */
+    int listen_fd;          /* a listening socket; below 0: none */
+    int client_fd;          /* a socket to one peer, with which the process ends; below 0: none */
+    uid_t uid;              /* user that may connect, beside root and our own */
+    uint32_t least_ms;      /* minimum period, whatever is requested; 0: none */
+    bool is_limited;        /* other users' processes can't be looked at */
+    bool listens_to_kernel; /* listens to the kernel's events: the root is this machine */
     const struct finder_table *finder;
     void *owner; /* argument of the finder's functions */
 };

@@ -48,7 +48,7 @@ struct client {
     uint64_t id;
     uint32_t pid; /* a process that holds it, and its descriptor */
     uint32_t fd;
-    int kept;         /* the caller's: open descriptor of that fdinfo file; -1: none */
+    int cached_fd;    /* the caller's: open descriptor of that fdinfo file; -1: none */
     char name[16];    /* the caller's: of the process */
     uint64_t read_us; /* when the counters below were read */
     uint64_t n_samples;
@@ -85,7 +85,7 @@ struct clients_sum {
     uint32_t n_timed;                      /* clients with at least one interval */
     uint32_t n_new;                        /* read once: no interval yet */
     uint32_t n_unmeasured;
-    uint32_t n_timeless; /* whose driver counts no time */
+    uint32_t n_timeless; /* of a driver that counts no time */
 };
 
 void clients_init(struct clients *clients);

@@ -19,7 +19,7 @@
 #define FULL_PERMILLE 1000u
 
 /* Descriptors kept open. A process has 1024 by default; other sources need some, too. */
-#define KEPT_MAX 256u
+#define CACHED_MAX 256u
 
 /* Interval at which a device with counters that stand still is checked for work. */
 #define STILL_US 1000000u
@@ -43,7 +43,7 @@ struct watcher {
     struct clients clients;
     struct proc_counts counts; /* of the last complete walk */
     uint64_t now_us;           /* of this reading */
-    uint32_t n_kept;
+    uint32_t n_cached;
     uint32_t n_silent; /* descriptors without a client id in the current walk */
     uint32_t n_silent_last;
     uint32_t n_failed; /* clients dropped for want of memory */
@@ -56,11 +56,11 @@ struct watcher {
     atomic_bool walk_soon;
 };
 
-static void close_kept(struct watcher *watcher, struct client *client)
+static void close_cached(struct watcher *watcher, struct client *client)
 {
-    if (client->kept >= 0) {
-        fd_closep(&client->kept);
-        watcher->n_kept--;
+    if (client->cached_fd >= 0) {
+        fd_closep(&client->cached_fd);
+        watcher->n_cached--;
     }
 }
 
@@ -89,7 +89,7 @@ static void on_found(void *context, uint32_t pid, uint32_t fd, const char *text,
         return;
     }
     if (client->pid != pid || client->fd != fd) {
-        close_kept(watcher, client);
+        close_cached(watcher, client);
         client->pid = pid;
         client->fd = fd;
         proc_name(watcher->proc, pid, client->name, sizeof(client->name));
@@ -121,7 +121,7 @@ static void end_walk(struct watcher *watcher)
 {
     for (uint32_t i = 0; i < watcher->clients.n; i++) {
         if (!watcher->clients.all[i].is_seen) {
-            close_kept(watcher, &watcher->clients.all[i]);
+            close_cached(watcher, &watcher->clients.all[i]);
         }
     }
     clients_end(&watcher->clients);
@@ -188,17 +188,17 @@ static void begin_walk(struct watcher *watcher)
 
 static void read_client(struct watcher *watcher, struct client *client)
 {
-    int *kept = client->kept >= 0 || watcher->n_kept < KEPT_MAX ? &client->kept : NULL;
-    const bool was_kept = client->kept >= 0;
+    int *cached_fd = client->cached_fd >= 0 || watcher->n_cached < CACHED_MAX ? &client->cached_fd : NULL;
+    const bool was_cached = client->cached_fd >= 0;
     struct fdinfo fdinfo;
     const char *text;
     size_t n;
-    int r = proc_read(watcher->proc, client->pid, client->fd, kept, &text, &n);
+    int r = proc_read(watcher->proc, client->pid, client->fd, cached_fd, &text, &n);
 
-    watcher->n_kept += (client->kept >= 0) - was_kept;
+    watcher->n_cached += (client->cached_fd >= 0) - was_cached;
     if (r || !fdinfo_parse(&fdinfo, text, n) || !fdinfo.has_client || fdinfo.client != client->id) {
         /* It ended, was closed or passed on: the next walk finds out. */
-        close_kept(watcher, client);
+        close_cached(watcher, client);
         clients_lose(client);
         watcher->walk.is_wanted = true;
         return;
@@ -275,7 +275,7 @@ static uint32_t blind_permille(const struct watcher *watcher, const struct clien
         return FULL_PERMILLE;
     }
     if (counts->n_refused > 0) {
-        blind = num_div_up((uint64_t)counts->n_refused * FULL_PERMILLE, counts->n_refused + counts->n_looked);
+        blind = num_div_up((uint64_t)counts->n_refused * FULL_PERMILLE, counts->n_refused + counts->n_visited);
     }
     if (counts->n_unread > 0) {
         blind =
@@ -302,7 +302,7 @@ static bool is_unknown(const struct watcher *watcher, const struct clients_sum *
         reading_not(reading, READING_ABSENT, now_us, "the device is gone");
     } else if (counts->is_empty) {
         reading_not(reading, READING_ABSENT, now_us, "there are no processes below /proc");
-    } else if (counts->n_looked == 0 && (counts->is_hidden || counts->n_refused > 0)) {
+    } else if (counts->n_visited == 0 && (counts->is_hidden || counts->n_refused > 0)) {
         reading_not(reading, READING_FORBIDDEN, now_us,
                     counts->is_hidden ? "other processes are hidden (hidepid)"
                                       : "no other process may be looked into: CAP_SYS_PTRACE is missing");
@@ -359,42 +359,37 @@ static void destroy(void *body)
     struct watcher *watcher = body;
 
     for (uint32_t i = 0; i < watcher->clients.n; i++) {
-        fd_closep(&watcher->clients.all[i].kept);
+        fd_closep(&watcher->clients.all[i].cached_fd);
     }
     clients_finish(&watcher->clients);
     proc_destroy(watcher->proc);
     mem_free(watcher);
 }
 
-static void destroyp(struct watcher **watcher)
+static void describe(struct source *source, const void *body)
 {
-    if (*watcher) {
-        destroy(*watcher);
-    }
+    const struct watcher *watcher = body;
+    const bool is_graphics = source->quantity == READING_GRAPHICS_LOAD;
+
+    label_set(source->name, "fdinfo %s%s", watcher->device.node, is_graphics ? "" : " compute");
+    label_set(source->path, "/proc");
+    label_set(source->why, "times of each client of %s", watcher->device.driver);
+    load_describe(source, LOAD_RANK_FDINFO, &watcher->device);
+    source->may_block = true; /* drivers take locks for counting, which a hung device may hold */
 }
 
 static const struct pair_table table = {
     .kind = FDINFO_KIND,
     .measure = measure,
     .clients = list_clients,
+    .describe = describe,
     .destroy = destroy,
 };
-
-static void describe(struct source *source, const struct gpu *device)
-{
-    const bool is_graphics = source->quantity == READING_GRAPHICS_LOAD;
-
-    label_set(source->name, "fdinfo %s%s", device->node, is_graphics ? "" : " compute");
-    label_set(source->path, "/proc");
-    label_set(source->why, "times of each client of %s", device->driver);
-    load_describe(source, LOAD_RANK_FDINFO, device);
-    source->may_block = true; /* drivers take locks for counting, which a hung device may hold */
-}
 
 int fdinfo_open(struct source **ret_graphics, struct source **ret_compute, const struct root *root,
                 const struct gpu *device)
 {
-    cleanup(destroyp) struct watcher *watcher = mem_calloc(MEM_MISC, 1, sizeof(*watcher));
+    struct watcher *watcher = mem_calloc(MEM_MISC, 1, sizeof(*watcher));
     int r;
 
     if (!watcher) {
@@ -406,17 +401,11 @@ int fdinfo_open(struct source **ret_graphics, struct source **ret_compute, const
     watcher->clients.clock_hz = devfreq_highest_hz(root, device);
     r = proc_create(&watcher->proc, root, NULL, 0);
     if (r) {
+        destroy(watcher);
         return err_up(r);
     }
     set_nodes(watcher);
-    r = pair_open(ret_graphics, ret_compute, &table, watcher);
-    if (r) {
-        return err_up(r);
-    }
-    steal(&watcher);
-    describe(*ret_graphics, device);
-    describe(*ret_compute, device);
-    return 0;
+    return err_up(pair_open(ret_graphics, ret_compute, &table, watcher));
 }
 
 void fdinfo_walk_soon(struct source *source)

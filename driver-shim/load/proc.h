@@ -21,7 +21,7 @@ struct proc;
 #define PROC_LINKS_MAX 8192u
 
 struct proc_counts {
-    uint32_t n_looked;  /* other processes with descriptors that could be looked into */
+    uint32_t n_visited; /* other processes with descriptors that could be looked into */
     uint32_t n_refused; /* processes that could not, except kernel threads */
     bool is_hidden;     /* there is no process 1: other processes are hidden */
     bool is_empty;      /* there are no processes: a tree recorded without them */
@@ -43,13 +43,13 @@ void proc_set_minors(struct proc *proc, const uint32_t *minors, uint32_t n_minor
 int proc_begin(struct proc *proc);
 
 /* Continues the walk for about @budget. True: it has ended, and *ret_counts is filled. */
-bool proc_continue(struct proc *proc, uint32_t budget, proc_fn found, void *context, struct proc_counts *ret_tally);
+bool proc_continue(struct proc *proc, uint32_t budget, proc_fn found, void *context, struct proc_counts *ret_counts);
 
 /*
- * Reads one fdinfo file. @kept: in and out, a descriptor to reuse (-1: none yet), or NULL. *ret_text is valid until the
+ * Reads one fdinfo file. @cached_fd: in and out, a descriptor to reuse (-1: none yet), or NULL. *ret_text is valid until the
  * next call. -ENOENT: it is gone; -EFBIG: longer than FDINFO_BYTES_MAX.
  */
-int proc_read(struct proc *proc, uint32_t pid, uint32_t fd, int *kept, const char **ret_text, size_t *ret_n);
+int proc_read(struct proc *proc, uint32_t pid, uint32_t fd, int *cached_fd, const char **ret_text, size_t *ret_n);
 
 /* Copies the name of a process, or "". */
 void proc_name(struct proc *proc, uint32_t pid, char *name, size_t cap);

@@ -46,7 +46,7 @@ struct kobject {
  * Lists the objects of @class that have a name, by number. *ret_kobjects is freed with mem_free() (MEM_MISC); it is
  * NULL when there are none. 0 or -ENOMEM.
  */
-int kobject_list(const struct root *root, const struct kobject_class *class, struct kobject **ret_places,
+int kobject_list(const struct root *root, const struct kobject_class *class, struct kobject **ret_kobjects,
                  uint32_t *ret_n);
 
 /* Returns true if @kobject still has its number, or was found under another one, which is then stored in it. */
