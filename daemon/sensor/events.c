@@ -38,16 +38,6 @@ void events_close(struct events *events)
     }
 }
 
-int events_thermal_fd(const struct events *events)
-{
-    return events->thermal.fd;
-}
-
-int events_uevent_fd(const struct events *events)
-{
-    return events->uevent_fd;
-}
-
 static void on_thermal(void *owner, const struct thermal_event *event)
 {
     const struct receiver *receiver = owner;
@@ -81,7 +71,6 @@ static void on_uevent(void *owner, const struct uevent *uevent)
 {
     const struct receiver *receiver = owner;
 
-    (void)uevent;
     receiver->sink->on_device(receiver->owner);
 }
 

@@ -23,9 +23,6 @@ struct events_sink {
 void events_open(struct events *events, bool listens_to_kernel);
 void events_close(struct events *events);
 
-int events_thermal_fd(const struct events *events);
-int events_uevent_fd(const struct events *events);
-
 /* Reads the pending events of both sockets. */
 void events_read(struct events *events, const struct events_sink *sink, void *owner);
 

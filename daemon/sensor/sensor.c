@@ -323,8 +323,8 @@ static void list_fds(const struct sensor *sensor, struct pollfd *fds)
     fds[POLL_SIGNALS] = (struct pollfd){ .fd = sensor->signals, .events = POLLIN };
     fds[POLL_NOTIFY] = (struct pollfd){ .fd = sensor->notify_fd, .events = POLLIN };
     fds[POLL_LISTEN] = (struct pollfd){ .fd = sensor->config->listen_fd, .events = POLLIN };
-    fds[POLL_THERMAL] = (struct pollfd){ .fd = events_thermal_fd(&sensor->events), .events = POLLIN };
-    fds[POLL_UEVENT] = (struct pollfd){ .fd = events_uevent_fd(&sensor->events), .events = POLLIN };
+    fds[POLL_THERMAL] = (struct pollfd){ .fd = sensor->events.thermal.fd, .events = POLLIN };
+    fds[POLL_UEVENT] = (struct pollfd){ .fd = sensor->events.uevent_fd, .events = POLLIN };
     for (uint32_t i = 0; i < PEERS_MAX; i++) {
         const struct sense_peer *peer = &sensor->peers.all[i];
 

@@ -52,7 +52,7 @@ static uint32_t device_of(const struct source *source, const struct gpu *devices
 }
 
 /*
- * Sets aside the load sources of all devices but ours, whose load bounds nothing. Which one is ours may change when
+ * Sets aside the load sources of all devices but ours, the load of which bounds nothing. Which one is ours may change when
  * devices come and go. Sources of a device that is gone keep counting while there is no other: a device that
  * disappeared is not idle.
  */

@@ -85,7 +85,7 @@ struct clients_sum {
     uint32_t n_timed;                      /* clients with at least one interval */
     uint32_t n_new;                        /* read once: no interval yet */
     uint32_t n_unmeasured;
-    uint32_t n_timeless; /* whose driver counts no time */
+    uint32_t n_timeless; /* of a driver that counts no time */
 };
 
 void clients_init(struct clients *clients);

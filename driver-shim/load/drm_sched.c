@@ -310,22 +310,9 @@ static void destroy(void *body)
     mem_free(tracer);
 }
 
-static void destroyp(struct tracer **tracer)
+static void describe(struct source *source, const void *body)
 {
-    if (*tracer) {
-        destroy(*tracer);
-    }
-}
-
-static const struct pair_table table = {
-    .kind = "drm-sched",
-    .measure = measure,
-    .clients = list_clients,
-    .destroy = destroy,
-};
-
-static void describe(struct source *source, const struct tracer *tracer)
-{
+    const struct tracer *tracer = body;
     const bool is_graphics = source->quantity == READING_GRAPHICS_LOAD;
     /* powervr's own events mark compute jobs, and so tell our own work apart. */
     const bool is_apart = tracer->dialect == DIALECT_NEW || (tracer->dialect == DIALECT_PVR && is_graphics);
@@ -338,11 +325,18 @@ static void describe(struct source *source, const struct tracer *tracer)
     source->is_mixed = !is_apart;
 }
 
+static const struct pair_table table = {
+    .kind = "drm-sched",
+    .measure = measure,
+    .clients = list_clients,
+    .describe = describe,
+    .destroy = destroy,
+};
+
 int drm_sched_open(struct source **ret_graphics, struct source **ret_compute, const struct root *root,
                    const struct gpu *device)
 {
-    cleanup(destroyp) struct tracer *tracer = mem_calloc(MEM_MISC, 1, sizeof(*tracer));
-    int r;
+    struct tracer *tracer = mem_calloc(MEM_MISC, 1, sizeof(*tracer));
 
     if (!tracer) {
         return err_new(-ENOMEM);
@@ -352,15 +346,9 @@ int drm_sched_open(struct source **ret_graphics, struct source **ret_compute, co
     tracer->pipe = -1;
     tracer->piece = mem_alloc(MEM_MISC, PIECE_BYTES);
     if (!tracer->piece) {
+        destroy(tracer);
         return err_new(-ENOMEM);
     }
     find_base(tracer);
-    r = pair_open(ret_graphics, ret_compute, &table, tracer);
-    if (r) {
-        return err_up(r);
-    }
-    describe(*ret_graphics, tracer);
-    describe(*ret_compute, tracer);
-    steal(&tracer);
-    return 0;
+    return err_up(pair_open(ret_graphics, ret_compute, &table, tracer));
 }

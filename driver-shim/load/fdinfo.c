@@ -366,35 +366,30 @@ static void destroy(void *body)
     mem_free(watcher);
 }
 
-static void destroyp(struct watcher **watcher)
+static void describe(struct source *source, const void *body)
 {
-    if (*watcher) {
-        destroy(*watcher);
-    }
+    const struct watcher *watcher = body;
+    const bool is_graphics = source->quantity == READING_GRAPHICS_LOAD;
+
+    label_set(source->name, "fdinfo %s%s", watcher->device.node, is_graphics ? "" : " compute");
+    label_set(source->path, "/proc");
+    label_set(source->why, "times of each client of %s", watcher->device.driver);
+    load_describe(source, LOAD_RANK_FDINFO, &watcher->device);
+    source->may_block = true; /* drivers take locks for counting, which a hung device may hold */
 }
 
 static const struct pair_table table = {
     .kind = FDINFO_KIND,
     .measure = measure,
     .clients = list_clients,
+    .describe = describe,
     .destroy = destroy,
 };
-
-static void describe(struct source *source, const struct gpu *device)
-{
-    const bool is_graphics = source->quantity == READING_GRAPHICS_LOAD;
-
-    label_set(source->name, "fdinfo %s%s", device->node, is_graphics ? "" : " compute");
-    label_set(source->path, "/proc");
-    label_set(source->why, "times of each client of %s", device->driver);
-    load_describe(source, LOAD_RANK_FDINFO, device);
-    source->may_block = true; /* drivers take locks for counting, which a hung device may hold */
-}
 
 int fdinfo_open(struct source **ret_graphics, struct source **ret_compute, const struct root *root,
                 const struct gpu *device)
 {
-    cleanup(destroyp) struct watcher *watcher = mem_calloc(MEM_MISC, 1, sizeof(*watcher));
+    struct watcher *watcher = mem_calloc(MEM_MISC, 1, sizeof(*watcher));
     int r;
 
     if (!watcher) {
@@ -406,17 +401,11 @@ int fdinfo_open(struct source **ret_graphics, struct source **ret_compute, const
     watcher->clients.clock_hz = devfreq_highest_hz(root, device);
     r = proc_create(&watcher->proc, root, NULL, 0);
     if (r) {
+        destroy(watcher);
         return err_up(r);
     }
     set_nodes(watcher);
-    r = pair_open(ret_graphics, ret_compute, &table, watcher);
-    if (r) {
-        return err_up(r);
-    }
-    steal(&watcher);
-    describe(*ret_graphics, device);
-    describe(*ret_compute, device);
-    return 0;
+    return err_up(pair_open(ret_graphics, ret_compute, &table, watcher));
 }
 
 void fdinfo_walk_soon(struct source *source)

@@ -100,6 +100,7 @@ int pair_open(struct source **ret_graphics, struct source **ret_compute, const s
     cleanup(mem_freep) struct half *compute = shared ? make_half(shared, SIDE_COMPUTE) : NULL;
 
     if (!graphics || !compute || pthread_mutex_init(&shared->lock, NULL) != 0) {
+        table->destroy(body);
         return err_new(-ENOMEM);
     }
     shared->source_table = (struct source_table){
@@ -114,6 +115,10 @@ int pair_open(struct source **ret_graphics, struct source **ret_compute, const s
     steal(&shared);
     *ret_graphics = &((struct half *)steal(&graphics))->source;
     *ret_compute = &((struct half *)steal(&compute))->source;
+    if (table->describe) {
+        table->describe(*ret_graphics, body);
+        table->describe(*ret_compute, body);
+    }
     return 0;
 }
 

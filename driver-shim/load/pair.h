@@ -15,13 +15,11 @@ struct pair_table {
     const char *kind; /* source_table::kind */
     void (*measure)(void *body, uint64_t now_us, struct reading *ret_graphics, struct reading *ret_compute);
     uint32_t (*clients)(const void *body, struct source_client *clients, uint32_t cap); /* or NULL */
+    void (*describe)(struct source *source, const void *body); /* fills in name, path, rank, why ...; or NULL */
     void (*destroy)(void *body);
 };
 
-/*
- * Makes both sources and takes @body over; the caller fills in name, path, rank, why and so on. -ENOMEM: @body stays
- * the caller's.
- */
+/* Makes both sources, which own @body; after a failure it is destroyed. 0 or -ENOMEM. */
 int pair_open(struct source **ret_graphics, struct source **ret_compute, const struct pair_table *table, void *body);
 
 /* Returns the body of either source. */

@@ -19,7 +19,7 @@
 #define STATUS_BYTES 65536u
 
 /* Builds without debugfs use procfs. */
-static const char *const places[] = { "/sys/kernel/debug/pvr/status", "/proc/pvr/status" };
+static const char *const paths[] = { "/sys/kernel/debug/pvr/status", "/proc/pvr/status" };
 
 enum line_kind {
     LINE_DRIVER,
@@ -210,7 +210,8 @@ struct pvr_source {
     const struct root *root;
     struct gpu device;
     const char *path;
-    char *text; /* owned, STATUS_BYTES */
+    bool is_one; /* one figure for everything */
+    char *text;  /* owned, STATUS_BYTES */
     struct pvr_device now;
     struct reading last_graphics;
     struct reading last_compute;
@@ -277,29 +278,26 @@ static void destroy(void *body)
     mem_free(pvr);
 }
 
-static void destroyp(struct pvr_source **pvr)
+static void describe(struct source *source, const void *body)
 {
-    if (*pvr) {
-        destroy(*pvr);
-    }
-}
-
-static const struct pair_table table = { .kind = "pvr-status", .measure = measure, .destroy = destroy };
-
-static void describe(struct source *source, const struct gpu *device, const char *path, bool is_one)
-{
+    const struct pvr_source *pvr = body;
     const bool is_graphics = source->quantity == READING_GRAPHICS_LOAD;
-    const char *of = is_one        ? "everything, including our own load"
-                     : is_graphics ? "3D alone"
-                                   : "compute, including our own";
+    const char *of = is_graphics ? "3D alone" : "compute, including our own";
 
-    label_set(source->name, "pvr-status %s%s", device->node, is_graphics ? "" : " compute");
-    label_set(source->path, "%s", path);
-    label_set(source->why, "the vendor's figure of %s", of);
-    load_describe(source, LOAD_RANK_VENDOR, device);
+    label_set(source->name, "pvr-status %s%s", pvr->device.node, is_graphics ? "" : " compute");
+    label_set(source->path, "%s", pvr->path);
+    label_set(source->why, "the vendor's figure of %s", pvr->is_one ? "everything, including our own load" : of);
+    load_describe(source, LOAD_RANK_VENDOR, &pvr->device);
     source->may_block = true; /* the driver asks its firmware */
-    source->is_mixed = !is_graphics || is_one;
+    source->is_mixed = !is_graphics || pvr->is_one;
 }
+
+static const struct pair_table table = {
+    .kind = "pvr-status",
+    .measure = measure,
+    .describe = describe,
+    .destroy = destroy,
+};
 
 /* Returns true for older drivers, which have one figure for everything. */
 static bool has_one_figure(struct pvr_source *pvr)
@@ -318,31 +316,19 @@ static bool has_one_figure(struct pvr_source *pvr)
 int pvr_status_open(struct source **ret_graphics, struct source **ret_compute, const struct root *root,
                     const struct gpu *device)
 {
-    cleanup(destroyp) struct pvr_source *pvr = mem_calloc(MEM_MISC, 1, sizeof(*pvr));
-    const char *path = places[0];
-    bool is_one;
-    int r;
+    struct pvr_source *pvr = mem_calloc(MEM_MISC, 1, sizeof(*pvr));
 
     if (!pvr) {
         return err_new(-ENOMEM);
     }
-    for (size_t i = COUNTOF(places); i-- > 0;) {
-        path = root_has(root, places[i]) ? places[i] : path;
-    }
     pvr->root = root;
     pvr->device = *device;
-    pvr->path = path;
+    pvr->path = !root_has(root, paths[0]) && root_has(root, paths[1]) ? paths[1] : paths[0];
     pvr->text = mem_alloc(MEM_MISC, STATUS_BYTES);
     if (!pvr->text) {
+        destroy(pvr);
         return err_new(-ENOMEM);
     }
-    is_one = has_one_figure(pvr);
-    r = pair_open(ret_graphics, ret_compute, &table, pvr);
-    if (r) {
-        return err_up(r);
-    }
-    steal(&pvr);
-    describe(*ret_graphics, device, path, is_one);
-    describe(*ret_compute, device, path, is_one);
-    return 0;
+    pvr->is_one = has_one_figure(pvr);
+    return err_up(pair_open(ret_graphics, ret_compute, &table, pvr));
 }

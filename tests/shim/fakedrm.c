@@ -1,5 +1,5 @@
 /*
- * Which paths lead into the tree, and which descriptors are nodes. The functions here stand in for those of the C
+ * Redirects paths into the tree, and tells fake nodes from other descriptors. The functions here replace those of the C
  * library that libdrm calls.
  */
 /* Both names of each call are defined here, so none may stand for the other. */
@@ -41,7 +41,7 @@ __attribute__((constructor)) static void begin(void)
 
 /* ---- paths */
 
-/* @path, or where it lies in the tree (in @moved). */
+/* Returns @path, or its path in the tree (in @moved). */
 static const char *lead(const char *path, char *moved)
 {
     if (!tree || (strncmp(path, "/dev/dri", 8) != 0 && strncmp(path, "/sys/", 5) != 0)) {
@@ -51,7 +51,7 @@ static const char *lead(const char *path, char *moved)
     return moved;
 }
 
-/* The value of @key in the node's file, or "". */
+/* Reads the value of @key in the node's file, or "". */
 void fakedrm_knob(const char *file, const char *key, char *value, size_t cap)
 {
     FILE *stream = REAL(fopen)(file, "re");
@@ -223,7 +223,7 @@ SHOWN char *realpath(const char *path, char *into)
     return REAL(realpath)(lead(path, moved), into);
 }
 
-/* ---- what a node looks like */
+/* ---- properties of a node */
 
 #define LOOKS_LIKE_A_NODE(st, number)                                                                                  \
     do {                                                                                                               \

@@ -1,12 +1,13 @@
 /*
  * FakeDrm: DRM devices made of files, below libdrm
  *
- * Stands between a program (with libdrm) and the C library: paths below /dev/dri and /sys lead into a tree, and the
- * tree's nodes answer ioctls as their driver would. Linked into a test, or preloaded (FAKEDRM names the tree then).
+ * Stands between a program (with libdrm) and the C library: paths below /dev/dri and /sys are redirected into a
+ * tree, and the tree's nodes answer ioctls as their driver would. Linked into a test, or preloaded (FAKEDRM names the
+ * tree then).
  *
- * A node is a file DIR/dev/dri/NAME with lines KEY=VALUE. It is read at every call, so that a test changes the machine
+ * A node is a file DIR/dev/dri/NAME with lines KEY=VALUE, read at every call, so that a test can change the device
  * under a running program:
- *   driver=powervr|v3d|vgem   the driver that answers
+ *   driver=powervr|v3d|vgem   the driver to imitate
  *   minor=128
  *   open=EACCES               the next opens fail with it
  *   lost=1                    each ioctl fails with ENODEV, as after drm_dev_unplug()
@@ -14,13 +15,13 @@
 #ifndef SOTTO_TESTS_FAKEDRM_H
 #define SOTTO_TESTS_FAKEDRM_H
 
-/* Where the tree is; NULL: everything leads to the machine again. */
+/* Sets the folder of the tree; NULL: all paths lead to the machine again. */
 void fakedrm_use(const char *tree);
 
-/* Buffer handles that are open in all nodes. */
+/* Returns the number of buffer handles that are open in all nodes. */
 unsigned fakedrm_n_handles(void);
 
-/* Makes a buffer of a page on the fake node @fd, as a driver's own ioctl would: its handle. */
+/* Makes a buffer of one page on the fake node @fd, as a driver's own ioctl would; returns its handle. */
 unsigned fakedrm_make_buffer(int fd);
 
 #endif

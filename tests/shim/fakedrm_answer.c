@@ -1,7 +1,7 @@
 /*
- * FakeDrm: the answers of a node. Structures and numbers are those of drm.h, the interface of the kernel. A buffer is
- * a memfd, so that a dma-buf of it can be mapped and passed on; importing what came from the same file finds it by its
- * inode, as the kernel finds it by its object.
+ * The answers of a node. Structures and numbers are those of the kernel's interface in drm.h. A buffer is a memfd, so
+ * that a dma-buf of it can be mapped and passed on; an import of the same file's buffer finds it by its inode, as the
+ * kernel finds it by its object.
  */
 #include "fakedrm.h"
 
@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Sync objects as descriptors: index of node and object in the file. */
+/* A sync object as a descriptor: index of node and object in the file. */
 struct sync_token {
     unsigned node;
     unsigned object;
@@ -120,7 +120,7 @@ static int find_buffer(const struct open_node *node, ino_t ino)
     return -1;
 }
 
-/* Takes the memfd @fd into the first free place: its handle, 0: none is free. */
+/* Puts the memfd @fd into the first free entry; returns its handle, 0: none is free. */
 static unsigned hold_buffer(struct open_node *node, int fd)
 {
     struct stat st;
@@ -257,7 +257,7 @@ static int64_t now_ns(void)
     return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
-/* Nothing runs here that could signal: what is not signalled now won't be, unless another thread does it. */
+/* No device runs here that could signal: an object that is not signalled now will not be, except by another thread. */
 static int wait_syncs(struct open_node *node, const uint32_t *handles, const uint64_t *points, uint32_t n,
                       int64_t until_ns)
 {
@@ -337,7 +337,7 @@ static int answer_sync(struct open_node *node, unsigned number, void *arg)
     }
 }
 
-/* By the number alone, as the kernel goes. */
+/* Dispatches by the number alone, as the kernel does. */
 int fakedrm_answer(struct open_node *node, unsigned long request, void *arg)
 {
     unsigned number = _IOC_NR(request);

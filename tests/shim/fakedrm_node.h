@@ -1,6 +1,4 @@
-/*
- * FakeDrmNode: what both halves of the fake share: its open nodes
- */
+/* FakeDrmNode: open nodes, which both halves of the fake share */
 #ifndef SOTTO_TESTS_FAKEDRM_NODE_H
 #define SOTTO_TESTS_FAKEDRM_NODE_H
 
@@ -15,7 +13,7 @@
 #define NODES   32
 #define OBJECTS 64
 
-/* An open node. Handles are 1 above their index. */
+/* An open node. Handles are 1 plus their index. */
 struct open_node {
     bool live;
     int fd;
@@ -39,13 +37,13 @@ extern pthread_mutex_t fakedrm_lock;
 /* The C library's own function of that name. */
 #define REAL(name) (__extension__(__typeof__(name) *) dlsym(RTLD_NEXT, #name))
 
-/* NULL: @fd is no fake node. */
+/* Returns the node of @fd, or NULL: it is no fake node. */
 struct open_node *fakedrm_node(int fd);
 
-/* The value of @key in the node's file, or "". */
+/* Reads the value of @key in the node's file, or "". */
 void fakedrm_knob(const char *file, const char *key, char *value, size_t cap);
 
-/* Answers an ioctl in place of the node's driver, with the result of ioctl(). The caller holds the lock. */
+/* Answers an ioctl as the node's driver would; the lock is held. Returns as ioctl() does. */
 int fakedrm_answer(struct open_node *node, unsigned long request, void *arg);
 
 #endif

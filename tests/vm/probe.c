@@ -1,8 +1,8 @@
 /*
- * Probe: driver-shim on the nodes, zones and sockets of a real kernel, told as TAP
+ * Probe: driver-shim on the nodes, zones and sockets of a real kernel; prints TAP
  *
- * Runs as root in the lab's machine: a virtio GPU (with a screen), vgem and the lab's own module. Facts that take
- * something away (the unplug) stand last.
+ * Runs as root in the lab's virtual machine: a virtio GPU (with a screen), vgem and the lab's own module. Facts that
+ * remove something (the unplug) come last.
  */
 #include "base/clean.h"
 #include "base/clock.h"
@@ -25,7 +25,7 @@
 #include <sys/wait.h>
 #include <xf86drm.h>
 
-/* The lab module's only ioctl: from now on this client keeps the engine busy for so much of the time. */
+/* The lab module's only ioctl: makes this client keep the engine busy for a share of the time. */
 struct labgpu_busy {
     uint32_t percent;
     uint32_t padding;
@@ -100,16 +100,16 @@ static void look_at_devices(void)
     fact(find("virtio_gpu")->bus == DEVICE_ON_PCI && find("virtio_gpu")->pci_vendor == 0x1af4,
          "the virtio GPU is on PCI, by its vendor");
     fact(find("labgpu")->bus == DEVICE_ON_VIRTUAL && find("vgem")->bus == DEVICE_ON_VIRTUAL,
-         "what no bus tree names is virtual");
+         "devices on no bus are virtual");
     fact(find("labgpu")->features == (DEVICE_IMPORTS | DEVICE_EXPORTS | DEVICE_SYNCOBJ | DEVICE_TIMELINE),
          "labgpu has dma-bufs and timelines");
     fact((find("vgem")->features & (DEVICE_SYNCOBJ | DEVICE_TIMELINE)) == 0, "vgem has no sync objects");
-    fact(find("virtio_gpu")->has_display, "the screen hangs at the virtio GPU");
+    fact(find("virtio_gpu")->has_display, "the screen is connected to the virtio GPU");
     r = choice_make(devices, n_devices, &(struct choice_policy){ 0 }, &choice, &diag);
-    fact(r == CHOICE_OK && &devices[choice.chosen] == find("virtio_gpu"), "that one is chosen: %s",
+    fact(r == CHOICE_OK && &devices[choice.chosen] == find("virtio_gpu"), "the virtio GPU is chosen: %s",
          r == CHOICE_OK ? choice.why[choice.chosen] : diag.text);
     r = choice_make(devices, n_devices, &(struct choice_policy){ .node = find("labgpu")->render.path }, &choice, &diag);
-    fact(r == CHOICE_OK && &devices[choice.chosen] == find("labgpu"), "a path decides otherwise");
+    fact(r == CHOICE_OK && &devices[choice.chosen] == find("labgpu"), "a path overrides the choice");
 }
 
 static void look_at_claims(void)
@@ -140,16 +140,16 @@ static void look_at_refusals(void)
     int fd;
 
     write_knob("fail", "13");
-    fact(node_open(&node, &fd) == -EACCES, "a refused open is a fault of its own");
+    fact(node_open(&node, &fd) == -EACCES, "a refused open is -EACCES");
     write_knob("fail", "0");
     node_try(&node, &machine);
-    fact(node.access == NODE_OPENS && node.mode != 0, "and none once it is allowed (mode %04o, group %u)",
+    fact(node.access == NODE_OPENS && node.mode != 0, "it opens once it is allowed (mode %04o, group %u)",
          (unsigned)node.mode, (unsigned)node.gid);
 }
 
 /* ---- buffers */
 
-/* A dumb buffer on the card: the only kind that a driver made of nothing has. */
+/* Makes a dumb buffer on the card: the only kind that a virtual driver has. */
 static uint32_t make_buffer(int fd)
 {
     struct drm_mode_create_dumb ask = { .width = 64, .height = 16, .bpp = 32 };
@@ -175,9 +175,9 @@ static void look_at_buffers(void)
     share_init(&there, into);
     fact(handle && share_own(&here, handle) == 0 && share_export(&here, handle, &dmabuf) == 0,
          "a buffer of the virtio GPU becomes a dma-buf");
-    fact(share_import(&here, dmabuf, &again) == 0 && again == handle, "at home it is the same handle");
+    fact(share_import(&here, dmabuf, &again) == 0 && again == handle, "its own driver imports it as the same handle");
     fact(share_import(&there, dmabuf, &taken) == 0 && share_export(&there, taken, &back) == 0,
-         "another driver takes it and gives it on");
+         "another driver imports and exports it");
     bytes = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, dmabuf, 0);
     fact(bytes != MAP_FAILED && share_cpu_begin(dmabuf, true) == 0, "the CPU may write to it");
     bytes[11] = 0x5a;
@@ -185,9 +185,9 @@ static void look_at_buffers(void)
     munmap(bytes, 4096);
     bytes = mmap(NULL, 4096, PROT_READ, MAP_SHARED, back, 0);
     fact(bytes != MAP_FAILED && share_cpu_begin(back, false) == 0 && bytes[11] == 0x5a,
-         "and reads the same bytes through the other's");
+         "the other driver's buffer has the same bytes");
     share_cpu_end(back, false);
-    fact(share_fence(dmabuf, true, &fence) == 0, "its work has a fence");
+    fact(share_fence(dmabuf, true, &fence) == 0, "its work has a sync file");
     share_drop(&here, again);
     share_finish(&here);
     share_finish(&there);
@@ -197,24 +197,24 @@ static void look_at_sync_objects(void)
 {
     cleanup(fd_closep) int lab = open_node(&find("labgpu")->render);
     cleanup(fd_closep) int vgem = open_node(&find("vgem")->render);
-    cleanup(fd_closep) int bell = eventfd(0, EFD_CLOEXEC);
+    cleanup(fd_closep) int event = eventfd(0, EFD_CLOEXEC);
     cleanup(fd_closep) int exported = -1;
     struct syncobj object;
     struct syncobj other;
     uint64_t begun_us = clock_mono_us();
     uint64_t point = 0;
 
-    fact(syncobj_create(&other, vgem, false) == -EOPNOTSUPP, "vgem says that it has no sync objects");
-    fact(syncobj_create(&object, lab, false) == 0, "labgpu has them");
+    fact(syncobj_create(&other, vgem, false) == -EOPNOTSUPP, "vgem returns -EOPNOTSUPP for sync objects");
+    fact(syncobj_create(&object, lab, false) == 0, "labgpu has sync objects");
     fact(syncobj_wait(&object, 0, 50000) == SYNCOBJ_LATE && clock_mono_us() - begun_us >= 50000,
-         "a wait has its limit");
-    fact(syncobj_notify(&object, 0, bell) == 0, "an eventfd waits for it");
+         "a wait ends at its timeout");
+    fact(syncobj_notify(&object, 0, event) == 0, "an eventfd is registered");
     syncobj_signal(&object);
     fact(syncobj_wait(&object, 0, 1000000) == SYNCOBJ_OK &&
-             poll(&(struct pollfd){ .fd = bell, .events = POLLIN }, 1, 2000) == 1,
-         "a signal ends the wait and rings the eventfd");
+             poll(&(struct pollfd){ .fd = event, .events = POLLIN }, 1, 2000) == 1,
+         "a signal ends the wait and signals the eventfd");
     fact(syncobj_export(&object, &exported) == 0 && syncobj_import(&other, lab, exported) == 0,
-         "it travels as a descriptor");
+         "it is passed on as a descriptor");
     syncobj_destroy(&other);
     syncobj_destroy(&object);
     syncobj_create(&object, lab, false);
@@ -226,7 +226,10 @@ static void look_at_sync_objects(void)
 
 /* ---- readings */
 
-/* Reads the sources of @quantity until one with @word in its name is OK and @good says yes, five seconds at most. */
+/*
+ * Reads the sources of @quantity until one with @word in its name is OK and @good returns true, for five seconds at
+ * most.
+ */
 static bool comes_true(struct list *sources, enum reading_quantity quantity, const char *word,
                        bool (*good)(int64_t value), int64_t *ret_value)
 {
@@ -298,7 +301,7 @@ static void look_at_load(void)
     write_knob("load", "0");
     busy.percent = 0;
     drmIoctl(lab, LABGPU_IOCTL_BUSY, &busy);
-    fact(comes_true(&sources, READING_COMPUTE_LOAD, "fdinfo", is_0, &value), "and as idle once it is");
+    fact(comes_true(&sources, READING_COMPUTE_LOAD, "fdinfo", is_0, &value), "it reads as idle once it is");
     close(lab);
     inventory_clear(&sources);
 }
@@ -331,7 +334,7 @@ static void look_at_heat(void)
     fact(seen, "the zone reads 90 degrees (%lld)", (long long)value);
     seen = joined && poll(&(struct pollfd){ .fd = netlink.fd, .events = POLLIN }, 1, 5000) == 1 &&
            netlink_read(&netlink, on_thermal, &n_events) == 0 && n_events > 0;
-    fact(seen, "a passed trip point wakes (%u events)", n_events);
+    fact(seen, "a crossed trip point wakes (%u events)", n_events);
     write_knob("temp", "45000");
     inventory_clear(&sources);
     if (joined) {
@@ -355,14 +358,14 @@ static void look_at_unplugging(void)
     int events = -1;
 
     syncobj_create(&object, lab, false);
-    fact(uevent_open(&events) == 0 && !device_is_lost(lab), "before the unplug all is well");
+    fact(uevent_open(&events) == 0 && !device_is_lost(lab), "before the unplug the device works");
     write_knob("unplug", "1");
-    fact(device_is_lost(lab) && syncobj_signal(&object) == -ENODEV, "behind it every call says ENODEV");
+    fact(device_is_lost(lab) && syncobj_signal(&object) == -ENODEV, "after it every call returns -ENODEV");
     for (int i = 0; i < 20 && !removed; i++) {
         poll(&(struct pollfd){ .fd = events, .events = POLLIN }, 1, 250);
         uevent_read(events, on_uevent, &removed, &lost);
     }
-    fact(removed, "the kernel tells of the removal");
+    fact(removed, "the kernel announces the removal");
     fact(device_find_all(&machine, devices, &n_devices) == 0 && n_devices == 2, "two devices are left");
     close(events);
     close(lab);

@@ -8,7 +8,7 @@
 #include "fakedrm.h"
 #include "sysfs/tree.h"
 
-/* An empty machine, behind which libdrm sees the tree as well. */
+/* Makes an empty machine that libdrm sees, too. */
 static inline struct root *board_make(void)
 {
     tree_make();
@@ -20,7 +20,8 @@ static inline struct root *board_make(void)
 }
 
 /*
- * A node @name of the platform device @device with @driver: its sysfs and its file. @compatible may be NULL.
+ * Adds a node @name of the platform device @device with @driver: its files in sysfs and in /dev. @compatible may be
+ * NULL.
  */
 static inline void board_platform(const char *name, unsigned minor, const char *device, const char *driver,
                                   const char *compatible)
@@ -45,7 +46,7 @@ static inline void board_platform(const char *name, unsigned minor, const char *
     tree_write(path, text);
     snprintf(path, sizeof(path), "/sys/devices/platform/%s/drm/%s/device", device, name);
     tree_link(path, "../..");
-    /* The class and the numbers lead to the same place. */
+    /* The class and the device numbers link to the same folder. */
     snprintf(path, sizeof(path), "/sys/class/drm/%s/device", name);
     snprintf(text, sizeof(text), "../../../devices/platform/%s", device);
     tree_link(path, text);

@@ -1,6 +1,4 @@
-/*
- * Chip: rows are found by what a device says of itself, and the most telling row wins.
- */
+/* Chip: a row is found by a device's properties, and the most specific row wins. */
 #include "drm/chip.h"
 #include "unit.h"
 #include <string.h>

@@ -1,6 +1,4 @@
-/*
- * Choice and Claim: which device computes, and for whom.
- */
+/* Choice and Claim: which device computes, and for which daemon. */
 #include "drm/choice.h"
 #include "drm/claim.h"
 #include "unit.h"

@@ -1,6 +1,4 @@
-/*
- * Device: what is found on a machine, and by what name.
- */
+/* Device: devices of a machine, and their names. */
 #include "board.h"
 #include "drm/pvr.h"
 
@@ -111,7 +109,7 @@ START_TEST(a_node_that_may_not_be_opened_stays_in_the_list_with_its_reason)
     find(root);
     ck_assert_uint_eq(n, 1);
     ck_assert_int_eq(devices[0].render.access, NODE_FORBIDDEN);
-    ck_assert_str_eq(devices[0].driver, "powervr"); /* sysfs knows it */
+    ck_assert_str_eq(devices[0].driver, "powervr"); /* from sysfs */
     node_explain(&devices[0].render, &diag);
     ck_assert_ptr_nonnull(strstr(diag.text, "/dev/dri/renderD128"));
     ck_assert_ptr_nonnull(strstr(diag.text, "group"));

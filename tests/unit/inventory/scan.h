@@ -1,7 +1,7 @@
 /*
- * Scan: the inventory of a tree, for tests of what is found and how it reads
+ * Scan: the inventory of a tree, for tests of sources and their readings
  *
- * scan_tree() may be called again and again, as a daemon does; time goes on by a second with each reading.
+ * scan_tree() may be called repeatedly, as a daemon does; time advances by a second with each reading.
  */
 #ifndef SOTTO_INVENTORY_SCAN_H
 #define SOTTO_INVENTORY_SCAN_H
@@ -33,7 +33,7 @@ static inline uint32_t scan_count(void)
     return n;
 }
 
-/* The first source with this quantity and name, or NULL. */
+/* Returns the first source with this quantity and name, or NULL. */
 static inline struct source *scan_look(enum reading_quantity quantity, const char *name)
 {
     struct list *link;
@@ -67,7 +67,7 @@ static inline struct reading scan_read(struct source *source)
     return reading;
 }
 
-/* Reads and compares both state and value. */
+/* Reads the source and checks state and value. */
 static inline void scan_expect(struct source *source, enum reading_state state, int64_t value)
 {
     const struct reading reading = scan_read(source);
@@ -77,7 +77,7 @@ static inline void scan_expect(struct source *source, enum reading_state state, 
     ck_assert_int_eq(reading.value, value);
 }
 
-/* End of a test with a tree. */
+/* Ends a test with a tree. */
 static inline void scan_remove(void)
 {
     inventory_clear(&scan_sources);
@@ -89,7 +89,7 @@ static inline void scan_make(void)
     tree_make();
 }
 
-/* A thermal zone with a temperature. */
+/* Adds a thermal zone with a temperature. */
 static inline void scan_zone(int number, const char *type, const char *temp)
 {
     char path[128];

@@ -1,4 +1,4 @@
-/* All sources of a machine: found once, kept for good, in their order and within a bound. */
+/* All sources of a machine: found once, kept for good, sorted and bounded. */
 #include "failed_alloc.h"
 #include "inventory/scan.h"
 #include <pthread.h>
@@ -253,7 +253,7 @@ START_TEST(thousands_of_one_quantity_do_not_crowd_out_the_others)
         char path[64];
 
         snprintf(path, sizeof(path), "/sys/class/hwmon/hwmon%d/name", i);
-        tree_write(path, "amdgpu\n"); /* of the highest rank in its quantities */
+        tree_write(path, "amdgpu\n"); /* with the best rank of its quantities */
         snprintf(path, sizeof(path), "/sys/class/hwmon/hwmon%d/power1_input", i);
         tree_write(path, "1000\n");
     }
@@ -271,7 +271,7 @@ END_TEST
 
 static atomic_bool is_over;
 
-/* Reads all sources of @data, READ_TOGETHER of them, until told to stop. */
+/* Reads all sources of @data, READ_TOGETHER of them, until stopped. */
 static void *read_on(void *data)
 {
     struct source *const *sources = data;

@@ -1,8 +1,8 @@
 /*
  * Gpu: a device with a render node, and processes that have it open, in the tree of a test
  *
- * gpu_make() makes the device as sysfs shows it; gpu_hold() gives a process a descriptor of a node with the text that
- * its fdinfo has. Process 1, which every machine has, comes with the device.
+ * gpu_make() makes the device as sysfs shows it; gpu_hold() gives a process a descriptor of a node with a fdinfo text.
+ * Process 1, which every machine has, comes with the device.
  */
 #ifndef SOTTO_LOAD_GPU_H
 #define SOTTO_LOAD_GPU_H
@@ -14,7 +14,7 @@
 
 #define GPU_PATH "/sys/devices/platform/fd00000.gpu"
 
-/* Everybody has these: what the kernel puts before the lines of the driver. */
+/* The lines that the kernel puts before the driver's. */
 #define GPU_HEAD "pos:\t0\nflags:\t02100002\nmnt_id:\t26\nino:\t603\n"
 
 static inline void gpu_process(uint32_t pid, const char *name)
@@ -25,7 +25,7 @@ static inline void gpu_process(uint32_t pid, const char *name)
     tree_write(path, name);
     snprintf(path, sizeof(path), "/proc/%u/fd", pid);
     tree_folder(path);
-    /* Standard input, which is no device of interest. */
+    /* Standard input, which is not a device. */
     snprintf(path, sizeof(path), "/proc/%u/fd/0", pid);
     tree_link(path, "/dev/null");
 }
@@ -56,7 +56,7 @@ static inline void gpu_driver(const char *device, const char *driver, const char
     tree_link(path, target);
 }
 
-/* A platform device with renderD128 and card0. */
+/* Makes a platform device with renderD128 and card0. */
 static inline const struct gpu *gpu_make(const char *driver)
 {
     static struct gpu device;
@@ -70,7 +70,7 @@ static inline const struct gpu *gpu_make(const char *driver)
     return &device;
 }
 
-/* Only the text of a descriptor's fdinfo, which is there already. */
+/* Changes the fdinfo text of an existing descriptor. */
 static inline void gpu_say(uint32_t pid, uint32_t fd, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 static inline void gpu_say(uint32_t pid, uint32_t fd, const char *format, ...)
@@ -95,7 +95,7 @@ static inline void gpu_open(uint32_t pid, uint32_t fd, const char *node)
     tree_link(path, node);
 }
 
-/* Client @id was busy for @ns on engine "render". */
+/* Sets the fdinfo text: client @id was busy for @ns on engine "render". */
 static inline void gpu_render(uint32_t pid, uint32_t fd, uint64_t id, uint64_t ns)
 {
     gpu_say(pid, fd, "drm-driver:\tv3d\ndrm-client-id:\t%" PRIu64 "\ndrm-engine-render:\t%" PRIu64 " ns\n", id, ns);

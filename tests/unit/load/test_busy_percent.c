@@ -1,28 +1,6 @@
-/* One figure that the device measures. */
+/* Load from one figure that the device measures. */
 #include "load/busy_percent.h"
-#include "load/gpu.h"
-
-#define MS 1000ull
-
-static const struct gpu *device;
-static struct source *source;
-static struct reading reading;
-
-static void make(void)
-{
-    device = gpu_make("panthor");
-}
-
-static void end(void)
-{
-    source_destroy(source);
-    tree_remove();
-}
-
-static void look(uint64_t now_us)
-{
-    source_read(source, now_us, &reading);
-}
+#include "load/single.h"
 
 START_TEST(percentages_in_their_forms)
 {
@@ -80,7 +58,7 @@ START_TEST(adreno_of_its_vendor_reports_busy_and_total)
 
     ck_assert_int_eq(busy_percent_open(&source, &tree_root, &adreno), -ENOENT);
     tree_write(GPU_KGSL "/gpu_busy_percentage", "12 %\n");
-    ck_assert_int_eq(busy_percent_open(&source, &tree_root, &adreno), -ENOENT); /* a panthor is no Adreno */
+    ck_assert_int_eq(busy_percent_open(&source, &tree_root, &adreno), -ENOENT); /* a panthor device is no Adreno */
     snprintf(adreno.driver, sizeof(adreno.driver), "kgsl");
     ck_assert_int_eq(busy_percent_open(&source, &tree_root, &adreno), 0);
     look(1000 * MS);

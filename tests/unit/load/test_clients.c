@@ -1,4 +1,5 @@
-/* Counters looked at again and again become shares of time; and when to look. */
+/* Counters become shares of time; and the schedule of reading them. */
+#include "base/clean.h"
 #include "load/clients.h"
 #include "load/walk.h"
 #include "sense/source.h"
@@ -23,7 +24,7 @@ static void end(void)
     clients_finish(&clients);
 }
 
-/* A file of client @id with one engine of no counters yet. */
+/* Makes a file of client @id with one engine without counters yet. */
 static struct fdinfo_engine *say(uint64_t id, const char *engine)
 {
     fdinfo = (struct fdinfo){ .has_client = true, .client = id, .n_engines = 1 };
@@ -34,13 +35,13 @@ static struct fdinfo_engine *say(uint64_t id, const char *engine)
 
 static void say_ns(uint64_t id, const char *engine, uint64_t ns)
 {
-    struct fdinfo_engine *said = say(id, engine);
+    struct fdinfo_engine *entry = say(id, engine);
 
-    said->has_ns = true;
-    said->ns = ns;
+    entry->has_ns = true;
+    entry->ns = ns;
 }
 
-/* One walk in which only what was said last is seen. */
+/* Makes one walk that finds only the last file. */
 static void walk(uint64_t now_us)
 {
     clients_begin(&clients);
@@ -56,12 +57,23 @@ static struct clients_sum add_up(void)
     return sum;
 }
 
+static uint32_t graphics(void)
+{
+    return add_up().permille[ENGINE_GRAPHICS];
+}
+
+/* Makes one walk in which the only client has @ns, and returns the graphics share. */
+static uint32_t share(uint64_t ns, uint64_t at_ms)
+{
+    say_ns(1, "render", ns);
+    walk(at_ms * MS);
+    return graphics();
+}
+
 START_TEST(first_reading_is_no_interval)
 {
-    say_ns(1, "render", 5000000000);
-    walk(100 * MS);
+    ck_assert_uint_eq(share(5000000000, 100), 0);
 
-    ck_assert_uint_eq(add_up().permille[ENGINE_GRAPHICS], 0);
     ck_assert_uint_eq(add_up().n_new, 1);
     ck_assert_uint_eq(add_up().n_timed, 0);
 }
@@ -69,12 +81,9 @@ END_TEST
 
 START_TEST(share_is_busy_time_over_time)
 {
-    say_ns(1, "render", 1000);
-    walk(100 * MS);
-    say_ns(1, "render", 1000 + 25000000);
-    walk(200 * MS);
+    share(1000, 100);
 
-    ck_assert_uint_eq(add_up().permille[ENGINE_GRAPHICS], 250);
+    ck_assert_uint_eq(share(1000 + 25000000, 200), 250);
     ck_assert_uint_eq(add_up().permille[ENGINE_COMPUTE], 0);
     ck_assert_uint_eq(add_up().n_timed, 1);
 }
@@ -82,14 +91,13 @@ END_TEST
 
 START_TEST(capacity_divides)
 {
-    say_ns(1, "render", 0);
-    fdinfo.engines[0].capacity = 4;
-    walk(100 * MS);
-    say_ns(1, "render", 100000000);
-    fdinfo.engines[0].capacity = 4;
-    walk(200 * MS);
+    for (uint64_t i = 0; i <= 1; i++) {
+        say_ns(1, "render", i * 100000000);
+        fdinfo.engines[0].capacity = 4;
+        walk((i + 1) * 100 * MS);
+    }
 
-    ck_assert_uint_eq(add_up().permille[ENGINE_GRAPHICS], 250);
+    ck_assert_uint_eq(graphics(), 250);
 }
 END_TEST
 
@@ -108,7 +116,7 @@ START_TEST(compute_and_copies_are_separate)
     walk(200 * MS);
 
     ck_assert_uint_eq(add_up().permille[ENGINE_COMPUTE], 300);
-    ck_assert_uint_eq(add_up().permille[ENGINE_GRAPHICS], 100);
+    ck_assert_uint_eq(graphics(), 100);
     ck_assert_uint_eq(add_up().permille[ENGINE_OTHER], 900);
 }
 END_TEST
@@ -124,7 +132,7 @@ START_TEST(side_is_as_busy_as_its_busiest_engine)
     fdinfo.engines[1].ns = 70000000;
     walk(200 * MS);
 
-    ck_assert_uint_eq(add_up().permille[ENGINE_GRAPHICS], 700);
+    ck_assert_uint_eq(graphics(), 700);
 }
 END_TEST
 
@@ -140,7 +148,7 @@ START_TEST(same_client_on_three_descriptors_counts_once)
     ck_assert_int_eq(clients_update(&clients, 128, &fdinfo, 200 * MS, &client), CLIENTS_REPEATED);
     clients_end(&clients);
     ck_assert_uint_eq(clients.n, 1);
-    ck_assert_uint_eq(add_up().permille[ENGINE_GRAPHICS], 200);
+    ck_assert_uint_eq(graphics(), 200);
 }
 END_TEST
 
@@ -156,60 +164,44 @@ END_TEST
 
 START_TEST(clients_add_up_to_the_whole_at_most)
 {
-    for (uint64_t turn = 1; turn <= 2; turn++) {
+    for (uint64_t step = 1; step <= 2; step++) {
         clients_begin(&clients);
         for (uint64_t id = 1; id <= 3; id++) {
-            say_ns(id, "render", turn * 40000000);
-            ck_assert_int_eq(clients_update(&clients, 128, &fdinfo, turn * 100 * MS, &client), CLIENTS_OK);
-            ck_assert_uint_eq(client->permille[ENGINE_GRAPHICS], turn == 1 ? 0 : 400);
+            say_ns(id, "render", step * 40000000);
+            ck_assert_int_eq(clients_update(&clients, 128, &fdinfo, step * 100 * MS, &client), CLIENTS_OK);
+            ck_assert_uint_eq(client->permille[ENGINE_GRAPHICS], step == 1 ? 0 : 400);
         }
     }
 
-    ck_assert_uint_eq(add_up().permille[ENGINE_GRAPHICS], 1000);
+    ck_assert_uint_eq(graphics(), 1000);
 }
 END_TEST
 
 START_TEST(counter_that_runs_back_keeps_the_larger_until_it_catches_up)
 {
-    say_ns(1, "render", 100000000);
-    walk(100 * MS);
-    say_ns(1, "render", 90000000);
-    walk(200 * MS);
-    ck_assert_uint_eq(add_up().permille[ENGINE_GRAPHICS], 0);
-    say_ns(1, "render", 100000000);
-    walk(300 * MS);
-    ck_assert_uint_eq(add_up().permille[ENGINE_GRAPHICS], 0);
+    share(100000000, 100);
 
-    say_ns(1, "render", 150000000);
-    walk(400 * MS);
-
-    ck_assert_uint_eq(add_up().permille[ENGINE_GRAPHICS], 500);
+    ck_assert_uint_eq(share(90000000, 200), 0);
+    ck_assert_uint_eq(share(100000000, 300), 0);
+    ck_assert_uint_eq(share(150000000, 400), 500);
 }
 END_TEST
 
 START_TEST(counter_that_stays_back_was_reset_and_counts_again)
 {
-    say_ns(1, "render", 100000000000);
-    walk(100 * MS);
+    share(100000000000, 100);
+
     for (uint64_t i = 1; i <= 21; i++) {
-        say_ns(1, "render", i * 50000000);
-        walk((100 + 100 * i) * MS);
-        ck_assert_uint_eq(add_up().permille[ENGINE_GRAPHICS], 0);
+        ck_assert_uint_eq(share(i * 50000000, 100 + 100 * i), 0);
     }
-
-    say_ns(1, "render", 22 * 50000000ull);
-    walk(2300 * MS);
-
-    ck_assert_uint_eq(add_up().permille[ENGINE_GRAPHICS], 500);
+    ck_assert_uint_eq(share(22 * 50000000ull, 2300), 500);
 }
 END_TEST
 
 START_TEST(vanished_client_is_zero_and_not_negative)
 {
-    say_ns(1, "render", 900000000);
-    walk(100 * MS);
-    say_ns(1, "render", 950000000);
-    walk(200 * MS);
+    share(900000000, 100);
+    share(950000000, 200);
     clients_begin(&clients);
     say_ns(2, "render", 5000000);
     ck_assert_int_eq(clients_update(&clients, 128, &fdinfo, 300 * MS, &client), CLIENTS_OK);
@@ -217,142 +209,92 @@ START_TEST(vanished_client_is_zero_and_not_negative)
     clients_end(&clients);
 
     ck_assert_uint_eq(clients.n, 1);
-    ck_assert_uint_eq(add_up().permille[ENGINE_GRAPHICS], 0);
+    ck_assert_uint_eq(graphics(), 0);
 }
 END_TEST
 
 START_TEST(lost_client_is_idle_until_it_is_seen_again)
 {
-    say_ns(1, "render", 0);
-    walk(100 * MS);
-    say_ns(1, "render", 50000000);
-    walk(200 * MS);
+    share(0, 100);
+    share(50000000, 200);
     clients_lose(client);
-    ck_assert_uint_eq(add_up().permille[ENGINE_GRAPHICS], 0);
+
+    ck_assert_uint_eq(graphics(), 0);
     ck_assert(!walk_is_due(client, 10000 * MS));
-
-    say_ns(1, "render", 150000000);
-    walk(400 * MS);
-
-    ck_assert_uint_eq(add_up().permille[ENGINE_GRAPHICS], 500);
+    ck_assert_uint_eq(share(150000000, 400), 500);
 }
 END_TEST
 
 START_TEST(time_that_does_not_fit_an_interval_is_carried_into_the_next)
 {
-    say_ns(1, "render", 0);
-    walk(100 * MS);
-    /* A job of 80 ms whose time is told at its end. */
-    say_ns(1, "render", 80000000);
-    walk(150 * MS);
-    ck_assert_uint_eq(add_up().permille[ENGINE_GRAPHICS], 1000);
+    share(0, 100);
 
-    walk(200 * MS);
-    ck_assert_uint_eq(add_up().permille[ENGINE_GRAPHICS], 600);
-    walk(250 * MS);
-    ck_assert_uint_eq(add_up().permille[ENGINE_GRAPHICS], 0);
+    /* A job of 80 ms, counted at its end. */
+    ck_assert_uint_eq(share(80000000, 150), 1000);
+    ck_assert_uint_eq(share(80000000, 200), 600);
+    ck_assert_uint_eq(share(80000000, 250), 0);
 }
 END_TEST
 
 START_TEST(jump_of_hours_is_busy_for_two_intervals_only)
 {
-    say_ns(1, "render", 0);
-    walk(100 * MS);
-    say_ns(1, "render", 36000000000000);
-    walk(200 * MS);
-    walk(300 * MS);
-    ck_assert_uint_eq(add_up().permille[ENGINE_GRAPHICS], 1000);
+    share(0, 100);
+    share(36000000000000, 200);
 
-    walk(400 * MS);
-
-    ck_assert_uint_eq(add_up().permille[ENGINE_GRAPHICS], 0);
+    ck_assert_uint_eq(share(36000000000000, 300), 1000);
+    ck_assert_uint_eq(share(36000000000000, 400), 0);
 }
 END_TEST
 
-/* Two looks, 100 ms apart, at a client that counts cycles. */
-static void look_at_cycles(uint64_t cycles, bool has_total, uint64_t total, uint64_t max_hz, uint64_t cur_hz)
-{
-    for (uint64_t turn = 0; turn <= 1; turn++) {
-        struct fdinfo_engine *said = say(1, "rcs");
+static const struct {
+    uint64_t cycles;
+    bool has_total;
+    uint64_t total;
+    uint64_t max_hz;
+    uint64_t cur_hz;
+    uint64_t device_hz;
+    uint32_t permille;
+    uint32_t n_unmeasured;
+} cycle_rows[] = {
+    { 300, true, 1000, 0, 0, 0, 300, 0 },                    /* a share of the total, whatever the time */
+    { 0, true, 0, 0, 0, 0, 0, 0 },                           /* total stands still, too: idle and not full */
+    { 10, true, 0, 0, 0, 0, 0, 1 },                          /* total stands still */
+    { 20000000, false, 0, 800000000, 100000000, 0, 250, 0 }, /* the highest clock */
+    { 20000000, false, 0, 0, 0, 400000000, 500, 0 },         /* the device's clock */
+    { 20000000, false, 0, 0, 200000000, 0, 1000, 0 },        /* the present clock only */
+    { 20000000, false, 0, 0, 0, 0, 0, 1 },                   /* an unknown clock is not idle */
+};
 
-        said->has_cycles = true;
-        said->cycles = 1000 + turn * cycles;
-        said->has_total = has_total;
-        said->total_cycles = has_total ? 50000 + turn * total : 0;
-        said->max_hz = max_hz;
-        said->cur_hz = cur_hz;
-        walk((turn + 1) * 100 * MS);
+START_TEST(cycles_are_a_share_of_what_is_known_of_their_clock)
+{
+    clients.clock_hz = cycle_rows[_i].device_hz;
+    for (uint64_t i = 0; i <= 1; i++) {
+        struct fdinfo_engine *engine = say(1, "rcs");
+
+        engine->has_cycles = true;
+        engine->cycles = 1000 + i * cycle_rows[_i].cycles;
+        engine->has_total = cycle_rows[_i].has_total;
+        engine->total_cycles = engine->has_total ? 50000 + i * cycle_rows[_i].total : 0;
+        engine->max_hz = cycle_rows[_i].max_hz;
+        engine->cur_hz = cycle_rows[_i].cur_hz;
+        walk((i + 1) * 100 * MS);
     }
-}
 
-START_TEST(cycles_are_a_share_of_the_total_whatever_the_time)
-{
-    look_at_cycles(300, true, 1000, 0, 0);
-
-    ck_assert_uint_eq(add_up().permille[ENGINE_GRAPHICS], 300);
-}
-END_TEST
-
-START_TEST(total_that_stands_still_with_the_cycles_is_idle_and_not_full)
-{
-    look_at_cycles(0, true, 0, 0, 0);
-
-    ck_assert_uint_eq(add_up().permille[ENGINE_GRAPHICS], 0);
-    ck_assert_uint_eq(add_up().n_unmeasured, 0);
-}
-END_TEST
-
-START_TEST(cycles_against_a_total_that_stands_still_are_unmeasured)
-{
-    look_at_cycles(10, true, 0, 0, 0);
-
-    ck_assert_uint_eq(add_up().n_unmeasured, 1);
-}
-END_TEST
-
-START_TEST(cycles_with_a_highest_clock_are_a_share_of_it)
-{
-    look_at_cycles(20000000, false, 0, 800000000, 100000000);
-
-    ck_assert_uint_eq(add_up().permille[ENGINE_GRAPHICS], 250);
-}
-END_TEST
-
-START_TEST(cycles_without_a_clock_take_the_device_s)
-{
-    clients.clock_hz = 400000000;
-    look_at_cycles(20000000, false, 0, 0, 0);
-
-    ck_assert_uint_eq(add_up().permille[ENGINE_GRAPHICS], 500);
-}
-END_TEST
-
-START_TEST(cycles_with_the_present_clock_only_take_that)
-{
-    look_at_cycles(20000000, false, 0, 0, 200000000);
-
-    ck_assert_uint_eq(add_up().permille[ENGINE_GRAPHICS], 1000);
-}
-END_TEST
-
-START_TEST(cycles_of_an_unknown_clock_are_unmeasured_and_not_idle)
-{
-    look_at_cycles(20000000, false, 0, 0, 0);
-
-    ck_assert_uint_eq(add_up().n_unmeasured, 1);
+    ck_assert_uint_eq(graphics(), cycle_rows[_i].permille);
+    ck_assert_uint_eq(add_up().n_unmeasured, cycle_rows[_i].n_unmeasured);
 }
 END_TEST
 
 START_TEST(of_both_kinds_the_one_that_moves_is_believed)
 {
-    for (uint64_t turn = 0; turn <= 1; turn++) {
+    for (uint64_t step = 0; step <= 1; step++) {
         say_ns(1, "panthor", 0);
         fdinfo.engines[0].has_cycles = true;
-        fdinfo.engines[0].cycles = turn * 20000000;
+        fdinfo.engines[0].cycles = step * 20000000;
         fdinfo.engines[0].max_hz = 400000000;
-        walk((turn + 1) * 100 * MS);
+        walk((step + 1) * 100 * MS);
     }
-    ck_assert_uint_eq(add_up().permille[ENGINE_GRAPHICS], 500);
+    ck_assert_uint_eq(graphics(), 500);
 
     say_ns(1, "panthor", 70000000);
     fdinfo.engines[0].has_cycles = true;
@@ -360,7 +302,7 @@ START_TEST(of_both_kinds_the_one_that_moves_is_believed)
     fdinfo.engines[0].max_hz = 400000000;
     walk(300 * MS);
 
-    ck_assert_uint_eq(add_up().permille[ENGINE_GRAPHICS], 700);
+    ck_assert_uint_eq(graphics(), 700);
 }
 END_TEST
 
@@ -373,12 +315,12 @@ START_TEST(engine_that_appears_later_begins_to_count_then)
     fdinfo.engines[1].ns = 77000000000;
     snprintf(fdinfo.engines[1].name, 32, "never-seen");
     walk(200 * MS);
-    ck_assert_uint_eq(add_up().permille[ENGINE_GRAPHICS], 0);
+    ck_assert_uint_eq(graphics(), 0);
 
     fdinfo.engines[1].ns += 10000000;
     walk(300 * MS);
 
-    ck_assert_uint_eq(add_up().permille[ENGINE_GRAPHICS], 100);
+    ck_assert_uint_eq(graphics(), 100);
 }
 END_TEST
 
@@ -397,29 +339,21 @@ END_TEST
 
 START_TEST(reading_too_soon_after_the_last_is_ignored)
 {
-    say_ns(1, "render", 0);
-    walk(100 * MS);
-    say_ns(1, "render", 10000000);
-    walk(105 * MS);
+    share(0, 100);
+    share(10000000, 105);
     ck_assert_uint_eq(add_up().n_new, 1);
 
-    say_ns(1, "render", 50000000);
-    walk(200 * MS);
-
-    ck_assert_uint_eq(add_up().permille[ENGINE_GRAPHICS], 500);
+    ck_assert_uint_eq(share(50000000, 200), 500);
 }
 END_TEST
 
 START_TEST(time_of_the_last_move_is_known)
 {
-    say_ns(1, "render", 7);
-    walk(100 * MS);
+    share(7, 100);
+    share(7, 200);
     ck_assert_uint_eq(clients.moved_us, 100 * MS);
-    walk(200 * MS);
-    ck_assert_uint_eq(clients.moved_us, 100 * MS);
-    say_ns(1, "render", 8);
 
-    walk(300 * MS);
+    share(8, 300);
 
     ck_assert_uint_eq(clients.moved_us, 300 * MS);
 }
@@ -454,12 +388,12 @@ START_TEST(list_has_the_busiest_first_and_the_rest_in_the_last)
 {
     struct source_client list[3];
 
-    for (uint64_t turn = 0; turn <= 1; turn++) {
+    for (uint64_t step = 0; step <= 1; step++) {
         clients_begin(&clients);
         for (uint64_t id = 1; id <= 5; id++) {
-            say_ns(id, id == 5 ? "csd" : "render", turn * id * 10000000);
+            say_ns(id, id == 5 ? "csd" : "render", step * id * 10000000);
             fdinfo.memory_kb = 100;
-            ck_assert_int_eq(clients_update(&clients, 128, &fdinfo, (turn + 1) * 100 * MS, &client), CLIENTS_OK);
+            ck_assert_int_eq(clients_update(&clients, 128, &fdinfo, (step + 1) * 100 * MS, &client), CLIENTS_OK);
         }
     }
 
@@ -520,29 +454,20 @@ END_TEST
 
 START_TEST(busy_client_is_due_after_50_ms_and_an_idle_one_after_250)
 {
-    say_ns(1, "render", 0);
-    walk(100 * MS);
+    share(0, 100);
     ck_assert(!walk_is_due(client, 140 * MS));
-    ck_assert(walk_is_due(client, 149 * MS)); /* seen once: its share is not known */
-    walk(150 * MS);
+    ck_assert(walk_is_due(client, 149 * MS)); /* read once: its share is unknown */
+    share(0, 150);
     ck_assert(!walk_is_due(client, 200 * MS));
     ck_assert(!walk_is_due(client, 350 * MS));
     ck_assert(walk_is_due(client, 400 * MS));
-    say_ns(1, "render", 100000000);
 
-    walk(400 * MS);
+    share(100000000, 400);
 
     ck_assert(!walk_is_due(client, 440 * MS));
     ck_assert(walk_is_due(client, 450 * MS));
 }
 END_TEST
-
-static void add_walk(TCase *tcase)
-{
-    tcase_add_test(tcase, walk_is_due_every_two_seconds);
-    tcase_add_test(tcase, walk_on_demand_comes_soon_but_not_at_once_again);
-    tcase_add_test(tcase, busy_client_is_due_after_50_ms_and_an_idle_one_after_250);
-}
 
 int main(void)
 {
@@ -564,13 +489,7 @@ int main(void)
     tcase_add_test(tcase, lost_client_is_idle_until_it_is_seen_again);
     tcase_add_test(tcase, time_that_does_not_fit_an_interval_is_carried_into_the_next);
     tcase_add_test(tcase, jump_of_hours_is_busy_for_two_intervals_only);
-    tcase_add_test(tcase, cycles_are_a_share_of_the_total_whatever_the_time);
-    tcase_add_test(tcase, total_that_stands_still_with_the_cycles_is_idle_and_not_full);
-    tcase_add_test(tcase, cycles_against_a_total_that_stands_still_are_unmeasured);
-    tcase_add_test(tcase, cycles_with_a_highest_clock_are_a_share_of_it);
-    tcase_add_test(tcase, cycles_without_a_clock_take_the_device_s);
-    tcase_add_test(tcase, cycles_with_the_present_clock_only_take_that);
-    tcase_add_test(tcase, cycles_of_an_unknown_clock_are_unmeasured_and_not_idle);
+    tcase_add_loop_test(tcase, cycles_are_a_share_of_what_is_known_of_their_clock, 0, (int)COUNTOF(cycle_rows));
     tcase_add_test(tcase, of_both_kinds_the_one_that_moves_is_believed);
     tcase_add_test(tcase, engine_that_appears_later_begins_to_count_then);
     tcase_add_test(tcase, file_with_malformed_lines_is_unmeasured);
@@ -580,7 +499,9 @@ int main(void)
     tcase_add_test(tcase, want_of_memory_is_reported);
     tcase_add_test(tcase, list_has_the_busiest_first_and_the_rest_in_the_last);
     tcase_add_test(tcase, list_of_few_has_each_and_no_sum);
-    add_walk(tcase);
+    tcase_add_test(tcase, walk_is_due_every_two_seconds);
+    tcase_add_test(tcase, walk_on_demand_comes_soon_but_not_at_once_again);
+    tcase_add_test(tcase, busy_client_is_due_after_50_ms_and_an_idle_one_after_250);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

@@ -1,41 +1,19 @@
-/* Clocks of a device, and what they let us guess of its load. */
+/* Clocks of a device, and the load that they suggest. */
 #include "load/devfreq.h"
-#include "load/gpu.h"
+#include "load/single.h"
 
-#define MS   1000ull
 #define FREQ "/sys/class/devfreq/fd00000.gpu"
-
-static const struct gpu *device;
-static struct source *source;
-static struct reading reading;
-
-static void make(void)
-{
-    device = gpu_make("panthor");
-}
-
-static void end(void)
-{
-    source_destroy(source);
-    tree_remove();
-}
-
-static void look(uint64_t now_us)
-{
-    source_read(source, now_us, &reading);
-}
 
 START_TEST(clock_is_in_khz_with_the_highest_beside_it)
 {
-    tree_write(FREQ "/cur_freq", "300000000\n");
-    tree_write(FREQ "/max_freq", "600000000\n");
-    tree_write(FREQ "/available_frequencies", "300000000 800000000 600000000 \n");
+    tree_fill(FREQ, "cur_freq", "300000000\n", "max_freq", "600000000\n", "available_frequencies",
+              "300000000 800000000 600000000 \n", NULL);
     ck_assert_int_eq(devfreq_clock_open(&source, &tree_root, device), 0);
     look(1000 * MS);
 
     ck_assert_int_eq(reading.state, READING_OK);
     ck_assert_int_eq(reading.value, 300000);
-    ck_assert_int_eq(source->most, 800000); /* max_freq is what is allowed just now */
+    ck_assert_int_eq(source->most, 800000); /* max_freq is the current limit */
     ck_assert_uint_eq(devfreq_highest_hz(&tree_root, device), 800000000);
 }
 END_TEST
@@ -58,7 +36,7 @@ START_TEST(clock_of_another_device_is_not_ours)
     ck_assert(!devfreq_find(&tree_root, device, path, sizeof(path)));
     ck_assert_int_eq(devfreq_clock_open(&source, &tree_root, device), -ENOENT);
 
-    /* Called otherwise, but it is its device. */
+    /* Another name, but linked to the device. */
     tree_folder(GPU_PATH);
     tree_link("/sys/class/devfreq/devfreq0/device", "../../../devices/platform/fd00000.gpu");
     ck_assert(devfreq_find(&tree_root, device, path, sizeof(path)));

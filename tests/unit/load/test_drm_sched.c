@@ -1,4 +1,4 @@
-/* Setting up a trace of jobs where that may be done, and saying what is missing where it may not. */
+/* Set-up of a job trace where it is allowed, and naming what is missing where it is not. */
 #include "failed_alloc.h"
 #include "load/drm_sched.h"
 #include "load/gpu.h"
@@ -19,7 +19,7 @@ static void make_driver(const char *driver)
 {
     device = gpu_make(driver);
     machine = tree_root;
-    machine.is_machine = true; /* so that files are written; the tree is ours */
+    machine.is_machine = true; /* so that files are written: the tree is the test's */
 }
 
 static void make(void)
@@ -44,7 +44,7 @@ static void look(uint64_t now_us)
     source_read(graphics, now_us, &reading);
 }
 
-/* An event in the trace's folder, and switched off in the instance's. */
+/* Adds an event to the trace's folder, and disabled to the instance's. */
 static void make_event(const char *name)
 {
     char path[160];
@@ -57,9 +57,8 @@ static void make_event(const char *name)
 
 static void make_instance(void)
 {
-    tree_write(INSTANCE "/trace_clock", "[local] global counter uptime perf mono mono_raw boot tai\n");
-    tree_write(INSTANCE "/tracing_on", "0\n");
-    tree_write(INSTANCE "/trace_pipe", "");
+    tree_fill(INSTANCE, "trace_clock", "[local] global counter uptime perf mono mono_raw boot tai\n", "tracing_on",
+              "0\n", "trace_pipe", "", NULL);
 }
 
 static void make_new(void)
@@ -130,7 +129,7 @@ START_TEST(trace_is_set_up_as_it_must_be)
     has_text(INSTANCE "/tracing_on", "1");
     has_text(INSTANCE "/" SCHED "drm_sched_job_run/enable", "1");
     has_text(INSTANCE "/" SCHED "drm_sched_job_done/enable", "1");
-    has_text(TRACING "/" SCHED "drm_sched_job_run/enable", "0\n"); /* not ours */
+    has_text(TRACING "/" SCHED "drm_sched_job_run/enable", "0\n"); /* not the instance's */
     ck_assert_int_eq(reading.state, READING_STALE);
     ck_assert_ptr_nonnull(strstr(reading.why, "no interval"));
 }
@@ -223,7 +222,7 @@ START_TEST(instance_made_by_another_process_is_only_read)
     tree_write(INSTANCE "/tracing_on", "1\n");
     tree_write(INSTANCE "/" SCHED "drm_sched_job_run/enable", "1\n");
     tree_write(INSTANCE "/" SCHED "drm_sched_job_done/enable", "1*\n");
-    open_both(&tree_root); /* whose files are never written */
+    open_both(&tree_root); /* files of a tree are never written */
     look(1000 * MS);
     look(1050 * MS);
 
@@ -271,7 +270,7 @@ START_TEST(instance_is_made_on_the_machine_and_never_in_a_tree)
     open_both(&machine);
     look(1000 * MS);
 
-    ck_assert(root_has(&tree_root, INSTANCE)); /* empty: this is no kernel */
+    ck_assert(root_has(&tree_root, INSTANCE)); /* left empty: this is no kernel */
     ck_assert_int_eq(reading.state, READING_ABSENT);
     source_destroy(graphics);
     source_destroy(compute);

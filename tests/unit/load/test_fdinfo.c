@@ -1,4 +1,4 @@
-/* A device's clients, found and read again and again, and what the sum of it is worth. */
+/* A device's clients, found and read repeatedly, and the verdict on their sum. */
 #include "failed_alloc.h"
 #include "load/watch.h"
 
@@ -290,7 +290,7 @@ static void write_power(uint64_t active_ms, uint64_t suspended_ms)
     tree_write(GPU_PATH "/power/control", "auto\n");
 }
 
-/* Ten seconds of a client whose counters stay zero, with @active_ms of each 50 under power. */
+/* Passes ten seconds with a client of which the counters stay zero, and @active_ms of each 50 under power. */
 static void stand_still(uint64_t active_ms)
 {
     for (uint64_t i = 0; i <= 200; i++) {
@@ -390,7 +390,7 @@ START_TEST(want_of_memory_in_opening_is_a_fault)
 {
     source_destroy(graphics);
     source_destroy(compute);
-    /* The list of processes is allocated last; without it everybody is blind, and nobody idle. */
+    /* The list of processes is allocated last; without it all processes are blind, and none is idle. */
     for_each_failed_alloc(open_and_look, NULL);
     graphics = NULL;
     compute = NULL;

@@ -1,4 +1,4 @@
-/* What one fdinfo file says: both forms of counters, any order, and what can't be understood. */
+/* Parsing of one fdinfo file: both forms of counters, any order, malformed lines. */
 #include "load/engine_class.h"
 #include "load/fdinfo_parse.h"
 #include "unit.h"

@@ -22,6 +22,13 @@ static void feed(const char *text)
     job_trace_feed(&trace, text, strlen(text));
 }
 
+/* Takes the interval up to @at_s, which is known, and returns the share of graphics. */
+static uint32_t take(uint64_t at_s)
+{
+    ck_assert(job_trace_take(&trace, at_s * S, permille));
+    return permille[ENGINE_GRAPHICS];
+}
+
 static void make(void)
 {
     job_trace_init(&trace, false, 100 * S);
@@ -97,7 +104,7 @@ START_TEST(process_may_be_called_like_an_event)
 }
 END_TEST
 
-START_TEST(other_lines_and_torn_ones_are_none)
+START_TEST(other_and_torn_lines_are_none)
 {
     static const char *const lines[] = {
         "",
@@ -157,9 +164,7 @@ START_TEST(share_is_the_union_of_each_side)
     feed(RUN("100.100000", "1:1", "pvr-queue", "7") RUN("100.150000", "2:1", "pvr-queue", "8") DONE("100.200000", "1:1")
              DONE("100.300000", "2:1") RUN("100.500000", "3:1", "v3d_csd", "7") DONE("100.900000", "3:1"));
 
-    ck_assert(job_trace_take(&trace, 101 * S, permille));
-
-    ck_assert_uint_eq(permille[ENGINE_GRAPHICS], 200);
+    ck_assert_uint_eq(take(101), 200);
     ck_assert_uint_eq(permille[ENGINE_COMPUTE], 400);
 }
 END_TEST
@@ -167,12 +172,9 @@ END_TEST
 START_TEST(job_that_still_runs_counts_up_to_now)
 {
     feed(RUN("100.500000", "1:1", "gfx", "7"));
-    ck_assert(job_trace_take(&trace, 101 * S, permille));
-    ck_assert_uint_eq(permille[ENGINE_GRAPHICS], 500);
+    ck_assert_uint_eq(take(101), 500);
 
-    ck_assert(job_trace_take(&trace, 102 * S, permille));
-
-    ck_assert_uint_eq(permille[ENGINE_GRAPHICS], 1000);
+    ck_assert_uint_eq(take(102), 1000);
 }
 END_TEST
 
@@ -182,9 +184,7 @@ START_TEST(clients_have_shares_of_their_own)
 
     feed(RUN("100.000000", "1:1", "gfx", "7") RUN("100.000000", "2:1", "gfx", "8") DONE("100.250000", "1:1")
              DONE("100.500000", "2:1"));
-    ck_assert(job_trace_take(&trace, 101 * S, permille));
-
-    ck_assert_uint_eq(permille[ENGINE_GRAPHICS], 500);
+    ck_assert_uint_eq(take(101), 500);
     ck_assert_uint_eq(job_trace_list(&trace, 128, list, 4), 2);
     ck_assert_uint_eq(list[0].id, 7);
     ck_assert_uint_eq(list[0].minor, 128);
@@ -218,9 +218,7 @@ START_TEST(jobs_of_another_device_are_left_out_and_of_an_unknown_one_not)
          "client_id:3\n");
     feed(" k-1 [000] ..... 100.800000: drm_sched_job_run: dev=5000000.gpu, fence=2:1, ring=gfx, "
          "client_id:3\n");
-    ck_assert(job_trace_take(&trace, 101 * S, permille));
-
-    ck_assert_uint_eq(permille[ENGINE_GRAPHICS], 200);
+    ck_assert_uint_eq(take(101), 200);
 }
 END_TEST
 
@@ -231,9 +229,7 @@ START_TEST(lines_come_in_pieces)
     for (size_t i = 0; i < sizeof(text) - 1; i++) {
         job_trace_feed(&trace, text + i, 1);
     }
-    ck_assert(job_trace_take(&trace, 101 * S, permille));
-
-    ck_assert_uint_eq(permille[ENGINE_GRAPHICS], 250);
+    ck_assert_uint_eq(take(101), 250);
 }
 END_TEST
 
@@ -245,9 +241,7 @@ START_TEST(line_that_is_too_long_is_left_out_and_the_next_is_read)
     job_trace_feed(&trace, text, sizeof(text));
     job_trace_feed(&trace, text, sizeof(text));
     feed("\n" RUN("100.000000", "1:1", "gfx", "7"));
-    ck_assert(job_trace_take(&trace, 101 * S, permille));
-
-    ck_assert_uint_eq(permille[ENGINE_GRAPHICS], 1000);
+    ck_assert_uint_eq(take(101), 1000);
 }
 END_TEST
 
@@ -256,31 +250,24 @@ START_TEST(lost_events_make_the_interval_unknown)
     feed(RUN("100.000000", "1:1", "gfx", "7") "CPU:1 [LOST 1234 EVENTS]\n");
     ck_assert(!job_trace_take(&trace, 101 * S, permille));
 
-    ck_assert(job_trace_take(&trace, 102 * S, permille));
-
-    ck_assert_uint_eq(permille[ENGINE_GRAPHICS], 0);
+    ck_assert_uint_eq(take(102), 0);
 }
 END_TEST
 
 START_TEST(job_with_a_missed_end_is_forgotten_in_time)
 {
     feed(RUN("100.000000", "1:1", "gfx", "7"));
-    ck_assert(job_trace_take(&trace, 109 * S, permille));
-    ck_assert_uint_eq(permille[ENGINE_GRAPHICS], 1000);
+    ck_assert_uint_eq(take(109), 1000);
     ck_assert(job_trace_take(&trace, 111 * S, permille));
 
-    ck_assert(job_trace_take(&trace, 112 * S, permille));
-
-    ck_assert_uint_eq(permille[ENGINE_GRAPHICS], 0);
+    ck_assert_uint_eq(take(112), 0);
 }
 END_TEST
 
 START_TEST(end_of_an_unknown_job_is_ignored)
 {
     feed(DONE("100.500000", "9:9"));
-    ck_assert(job_trace_take(&trace, 101 * S, permille));
-
-    ck_assert_uint_eq(permille[ENGINE_GRAPHICS], 0);
+    ck_assert_uint_eq(take(101), 0);
 }
 END_TEST
 
@@ -314,11 +301,9 @@ START_TEST(events_of_powervr_separate_3d_from_compute)
     job_trace_init(&trace, true, 100 * S);
     feed(CREATE("100.000000", "aa", "fragment") CREATE("100.000000", "bb", "compute") SUBMIT("100.100000", "aa")
              SUBMIT("100.100000", "bb") ENDED("100.300000", "aa") ENDED("100.800000", "bb"));
-    /* The same jobs, as the scheduler tells them. */
+    /* The scheduler's events of the same jobs. */
     feed(RUN("100.000000", "1:1", "pvr-queue", "7"));
-    ck_assert(job_trace_take(&trace, 101 * S, permille));
-
-    ck_assert_uint_eq(permille[ENGINE_GRAPHICS], 200);
+    ck_assert_uint_eq(take(101), 200);
     ck_assert_uint_eq(permille[ENGINE_COMPUTE], 700);
 }
 END_TEST
@@ -328,9 +313,7 @@ START_TEST(reused_address_is_another_job)
     job_trace_init(&trace, true, 100 * S);
     feed(CREATE("100.000000", "aa", "fragment") SUBMIT("100.000000", "aa") CREATE("100.100000", "aa", "compute")
              SUBMIT("100.500000", "aa") ENDED("100.700000", "aa"));
-    ck_assert(job_trace_take(&trace, 101 * S, permille));
-
-    ck_assert_uint_eq(permille[ENGINE_GRAPHICS], 100);
+    ck_assert_uint_eq(take(101), 100);
     ck_assert_uint_eq(permille[ENGINE_COMPUTE], 200);
 }
 END_TEST
@@ -339,9 +322,7 @@ START_TEST(job_created_before_the_trace_counts_as_graphics)
 {
     job_trace_init(&trace, true, 100 * S);
     feed(SUBMIT("100.000000", "aa") ENDED("100.700000", "aa"));
-    ck_assert(job_trace_take(&trace, 101 * S, permille));
-
-    ck_assert_uint_eq(permille[ENGINE_GRAPHICS], 700);
+    ck_assert_uint_eq(take(101), 700);
 }
 END_TEST
 
@@ -355,7 +336,7 @@ int main(void)
     tcase_add_test(tcase, old_events_of_the_scheduler_are_read);
     tcase_add_test(tcase, events_of_powervr_are_read);
     tcase_add_test(tcase, process_may_be_called_like_an_event);
-    tcase_add_loop_test(tcase, other_lines_and_torn_ones_are_none, 0, 11);
+    tcase_add_loop_test(tcase, other_and_torn_lines_are_none, 0, 11);
     tcase_add_test(tcase, union_counts_overlap_once);
     tcase_add_test(tcase, union_of_times_out_of_order_is_never_negative);
     tcase_add_test(tcase, share_is_the_union_of_each_side);

@@ -1,4 +1,4 @@
-/* Which devices a machine has, and what each could be asked, best first. */
+/* Devices of a machine, and their sources of load, best first. */
 #include "failed_alloc.h"
 #include "load/gpu.h"
 #include "load/load.h"
@@ -28,7 +28,7 @@ static void end(void)
     tree_remove();
 }
 
-/* "fdinfo:graphics-load drm-sched:..." of what was found. */
+/* Returns "fdinfo:graphics-load drm-sched:..." of the sources found. */
 static const char *kinds(const struct gpu *device)
 {
     static char text[512];
@@ -178,9 +178,7 @@ END_TEST
 START_TEST(rockchip_with_panthor_has_clients_load_clock_and_guess)
 {
     platform("fb000000.gpu", "panthor", 128, 0);
-    tree_write("/sys/class/devfreq/fb000000.gpu/cur_freq", "1\n");
-    tree_write("/sys/class/devfreq/fb000000.gpu/load", "1@1Hz\n");
-    tree_write("/sys/class/devfreq/fb000000.gpu/trans_stat", "\n");
+    tree_fill("/sys/class/devfreq/fb000000.gpu", "cur_freq", "1\n", "load", "1@1Hz\n", "trans_stat", "\n", NULL);
     tree_write("/sys/devices/platform/fb000000.gpu/power/runtime_active_time", "1\n");
     gpu_list(&tree_root, devices, 1);
 
@@ -292,9 +290,7 @@ static int find_once(void *data)
 START_TEST(want_of_memory_leaves_nothing_behind)
 {
     platform("fb000000.gpu", "panthor", 128, 0);
-    tree_write("/sys/class/devfreq/fb000000.gpu/cur_freq", "1\n");
-    tree_write("/sys/class/devfreq/fb000000.gpu/load", "1@1Hz\n");
-    tree_write("/sys/class/devfreq/fb000000.gpu/trans_stat", "\n");
+    tree_fill("/sys/class/devfreq/fb000000.gpu", "cur_freq", "1\n", "load", "1@1Hz\n", "trans_stat", "\n", NULL);
     tree_write("/sys/devices/platform/fb000000.gpu/power/runtime_active_time", "1\n");
     tree_write("/sys/devices/platform/fb000000.gpu/gpu_busy_percent", "1\n");
     gpu_list(&tree_root, devices, 1);

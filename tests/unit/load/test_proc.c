@@ -1,4 +1,4 @@
-/* The walk over all processes: whose descriptors are found, and what may not be looked into. */
+/* The walk over all processes: descriptors found, and the blind share. */
 #include "load/proc.h"
 #include "load/watch.h"
 
@@ -156,7 +156,7 @@ START_TEST(tree_without_processes_is_absent)
 }
 END_TEST
 
-/* A file of @n bytes in all that ends with the client's id. */
+/* Writes a file of @n bytes that ends with the client's id. */
 static void write_long(uint32_t pid, size_t n)
 {
     static char text[FILE_BYTES];
@@ -192,7 +192,7 @@ START_TEST(walk_over_very_many_is_spread_over_readings)
 {
     struct source_client list[4];
 
-    /* A link and a file are 9 of a budget of 4000. */
+    /* A link and a file cost 9 of a budget of 4000. */
     for (uint32_t pid = 100; pid < 110; pid++) {
         gpu_process(pid, "app\n");
         for (uint32_t fd = 3; fd < 50; fd++) {
@@ -232,7 +232,7 @@ START_TEST(budget_bounds_a_call_and_every_process_is_looked_into_once)
     ck_assert_int_eq(proc_create(&proc, &tree_root, &minor, 1), 0);
     ck_assert_int_eq(proc_begin(proc), 0);
 
-    while (!count_turns(proc, 20)) { /* a folder and a link are 5 */
+    while (!count_turns(proc, 20)) { /* a folder and a link cost 5 */
         n_turns++;
     }
 

@@ -184,7 +184,7 @@ START_TEST(one_read_serves_both_readings)
 
     source_read(compute, 1001 * MS, &reading);
 
-    ck_assert_int_eq(reading.value, 230); /* not asked again: the figures would cover a millisecond */
+    ck_assert_int_eq(reading.value, 230); /* not read again: the figures would cover a millisecond */
     ck_assert_uint_eq(graphics->rank, LOAD_RANK_VENDOR);
     ck_assert(!graphics->is_mixed);
     ck_assert(compute->is_mixed);

@@ -1,28 +1,6 @@
 /* Time under power as a bound of the load. */
-#include "load/gpu.h"
 #include "load/runtime_pm.h"
-
-#define MS 1000ull
-
-static const struct gpu *device;
-static struct source *source;
-static struct reading reading;
-
-static void make(void)
-{
-    device = gpu_make("panthor");
-}
-
-static void end(void)
-{
-    source_destroy(source);
-    tree_remove();
-}
-
-static void look(uint64_t now_us)
-{
-    source_read(source, now_us, &reading);
-}
+#include "load/single.h"
 
 static void write_power(uint64_t active_ms, uint64_t suspended_ms)
 {

@@ -38,7 +38,7 @@ static inline void look(uint64_t now_us)
     source_read(graphics, now_us, &reading);
 }
 
-/* A process with one descriptor, whose client was busy for @ns. */
+/* Adds a process with one descriptor, of a client that was busy for @ns. */
 static inline void hold(uint32_t pid, uint32_t fd, const char *node, uint64_t id, uint64_t ns)
 {
     gpu_process(pid, "app\n");

@@ -1,4 +1,4 @@
-/* What is available, not what is free; and never more than the control groups leave. */
+/* Available memory, not free memory; and never more than the control groups leave. */
 #include "inventory/scan.h"
 #include "memory/memory.h"
 
@@ -17,7 +17,7 @@ static void meminfo(uint32_t free_mb, uint32_t available_mb)
     tree_write("/proc/meminfo", text);
 }
 
-/* A group of version 2 below the mount. */
+/* Adds a group of version 2 below the mount. */
 static void group(const char *path, const char *max, const char *high, const char *current)
 {
     char file[256];
@@ -140,11 +140,9 @@ START_TEST(version_1_is_read_up_its_tree)
 {
     meminfo(200, 3000);
     tree_write("/proc/self/cgroup", "9:name=systemd:/\n4:cpu,memory:/box/inner\n0::/\n");
-    tree_write(V1 "/box/memory.limit_in_bytes", "104857600\n");
-    tree_write(V1 "/box/memory.usage_in_bytes", "62914560\n");
-    tree_write(V1 "/box/memory.stat", "inactive_file 5\ntotal_inactive_file 10485760\n");
-    tree_write(V1 "/box/inner/memory.limit_in_bytes", "9223372036854771712\n");
-    tree_write(V1 "/box/inner/memory.usage_in_bytes", "1000\n");
+    tree_fill(V1, "box/memory.limit_in_bytes", "104857600\n", "box/memory.usage_in_bytes", "62914560\n",
+              "box/memory.stat", "inactive_file 5\ntotal_inactive_file 10485760\n", "box/inner/memory.limit_in_bytes",
+              "9223372036854771712\n", "box/inner/memory.usage_in_bytes", "1000\n", NULL);
 
     read_memory();
 

@@ -1,4 +1,4 @@
-/* Time lost for want of memory, and the kernel's call when it is lost. */
+/* Time lost to memory pressure. */
 #include "inventory/scan.h"
 #include "memory/psi.h"
 #include <poll.h>

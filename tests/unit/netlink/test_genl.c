@@ -1,4 +1,4 @@
-/* Thermal messages from bytes, and the real family where the kernel has it. */
+/* Thermal messages parsed from bytes, and the real family where the kernel has it. */
 #include "base/clean.h"
 #include "netlink/genl.h"
 #include "netlink/netlink.h"
@@ -111,9 +111,9 @@ END_TEST
 
 START_TEST(event_of_a_later_kernel_is_another)
 {
-    put_head(FAMILY, 18); /* threshold passed, rising: Linux 7.2 */
+    put_head(FAMILY, 18); /* threshold crossed, rising: Linux 7.2 */
     put_number(THERMAL_GENL_ATTR_TZ_ID, 0);
-    put_number(4711, 5); /* an attribute that nobody knows */
+    put_number(4711, 5); /* an unknown attribute */
     put_end();
 
     ck_assert_uint_eq(parse(false), 1);
@@ -226,7 +226,7 @@ START_TEST(attribute_that_reaches_past_its_message_is_not_read)
 }
 END_TEST
 
-/* The answer of the kernel's controller, as Linux gives it for this family. */
+/* Appends the answer of the kernel's controller, as Linux gives it for this family. */
 static void put_family(void)
 {
     static const char *const groups[] = { "sampling", "event" };
@@ -279,7 +279,7 @@ START_TEST(kernel_without_the_family_is_enoent)
 
     put(&head, sizeof(head));
     put(&fault, sizeof(fault));
-    put(&head, sizeof(head)); /* the question comes back */
+    put(&head, sizeof(head)); /* the request is echoed */
 
     ck_assert_int_eq(genl_parse_family(bytes, n_bytes, &family), -ENOENT);
     ck_assert_int_eq(genl_parse_family(bytes, 4, &family), -EPROTO);

@@ -131,7 +131,7 @@ START_TEST(message_of_another_process_is_not_believed)
     ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&to, &n_to), 0);
     to.nl_groups = 0;
     if (sendto(other, bytes, sizeof(bytes), 0, (struct sockaddr *)&to, sizeof(to)) < 0) {
-        ck_assert_int_eq(errno, EPERM); /* the kernel refuses it itself */
+        ck_assert_int_eq(errno, EPERM); /* the kernel itself refuses it */
     }
 
     ck_assert_int_eq(uevent_read(fd, never, NULL, &lost), 0);

@@ -1,16 +1,12 @@
-/* Chips of hwmon: what is read of them, in which unit, and nothing twice. */
+/* Chips of hwmon: their sources and units, and nothing twice. */
 #include "inventory/scan.h"
 
 #define CHIP "/sys/class/hwmon/hwmon0"
 
 START_TEST(chip_is_identified_by_name_and_label)
 {
-    tree_write(CHIP "/name", "amdgpu\n");
-    tree_write(CHIP "/temp1_input", "51000\n");
-    tree_write(CHIP "/temp1_label", "edge\n");
-    tree_write(CHIP "/temp1_crit", "100000\n");
-    tree_write(CHIP "/temp2_input", "61000\n");
-    tree_write(CHIP "/temp2_label", "junction\n");
+    tree_fill(CHIP, "name", "amdgpu\n", "temp1_input", "51000\n", "temp1_label", "edge\n", "temp1_crit", "100000\n",
+              "temp2_input", "61000\n", "temp2_label", "junction\n", NULL);
     scan_tree();
 
     scan_expect(scan_find(READING_TEMPERATURE, "hwmon amdgpu/edge"), READING_OK, 51000);
@@ -24,11 +20,8 @@ END_TEST
 
 START_TEST(cores_of_a_package_are_not_read_one_by_one)
 {
-    tree_write(CHIP "/name", "coretemp\n");
-    tree_write(CHIP "/temp1_input", "51000\n");
-    tree_write(CHIP "/temp1_label", "Package id 0\n");
-    tree_write(CHIP "/temp2_input", "51000\n");
-    tree_write(CHIP "/temp2_label", "Core 0\n");
+    tree_fill(CHIP, "name", "coretemp\n", "temp1_input", "51000\n", "temp1_label", "Package id 0\n", "temp2_input",
+              "51000\n", "temp2_label", "Core 0\n", NULL);
     scan_tree();
 
     scan_expect(scan_find(READING_TEMPERATURE, "hwmon coretemp/Package id 0"), READING_OK, 51000);
@@ -112,9 +105,7 @@ END_TEST
 
 START_TEST(average_power_stands_in_for_power)
 {
-    tree_write(CHIP "/name", "amdgpu\n");
-    tree_write(CHIP "/power1_average", "15000000\n");
-    tree_write(CHIP "/power1_label", "PPT\n");
+    tree_fill(CHIP, "name", "amdgpu\n", "power1_average", "15000000\n", "power1_label", "PPT\n", NULL);
     scan_tree();
 
     scan_expect(scan_find(READING_POWER, "hwmon amdgpu/PPT"), READING_OK, 15000);
@@ -123,13 +114,8 @@ END_TEST
 
 START_TEST(volts_times_amperes_are_power_where_there_is_no_power_file)
 {
-    tree_write(CHIP "/name", "ina3221\n");
-    tree_write(CHIP "/in1_input", "5000\n");
-    tree_write(CHIP "/in1_label", "VDD_IN\n");
-    tree_write(CHIP "/curr1_input", "1200\n");
-    tree_write(CHIP "/in2_input", "900\n");
-    tree_write(CHIP "/in2_label", "VDD_GPU_SOC\n");
-    tree_write(CHIP "/curr2_input", "1000\n");
+    tree_fill(CHIP, "name", "ina3221\n", "in1_input", "5000\n", "in1_label", "VDD_IN\n", "curr1_input", "1200\n",
+              "in2_input", "900\n", "in2_label", "VDD_GPU_SOC\n", "curr2_input", "1000\n", NULL);
     scan_tree();
 
     scan_expect(scan_find(READING_POWER, "hwmon ina3221/VDD_IN"), READING_OK, 6000);
@@ -143,9 +129,8 @@ END_TEST
 
 START_TEST(product_that_overflows_is_implausible)
 {
-    tree_write(CHIP "/name", "ina3221\n");
-    tree_write(CHIP "/in1_input", "9223372036854775807\n");
-    tree_write(CHIP "/curr1_input", "9223372036854775807\n");
+    tree_fill(CHIP, "name", "ina3221\n", "in1_input", "9223372036854775807\n", "curr1_input", "9223372036854775807\n",
+              NULL);
     scan_tree();
 
     scan_expect(scan_find(READING_POWER, "hwmon ina3221/in1"), READING_IMPLAUSIBLE, 0);
@@ -157,15 +142,13 @@ START_TEST(energy_counter_gives_energy_and_power)
     struct source *energy;
     struct source *power;
 
-    tree_write(CHIP "/name", "xe\n");
-    tree_write(CHIP "/energy1_input", "1000000\n");
-    tree_write(CHIP "/energy1_label", "pkg\n");
+    tree_fill(CHIP, "name", "xe\n", "energy1_input", "1000000\n", "energy1_label", "pkg\n", NULL);
     scan_tree();
     energy = scan_find(READING_ENERGY, "hwmon xe/pkg");
     power = scan_find(READING_POWER, "hwmon xe/pkg");
 
     scan_expect(energy, READING_OK, 0);
-    scan_expect(power, READING_ABSENT, 0); /* the first of two */
+    scan_expect(power, READING_ABSENT, 0); /* first of two counts */
     tree_write(CHIP "/energy1_input", "9000000\n");
     scan_expect(energy, READING_OK, 8000000);
     scan_expect(power, READING_OK, 4000); /* 8 J in two seconds */
@@ -176,9 +159,7 @@ END_TEST
 
 START_TEST(counter_is_preferred_to_a_sum)
 {
-    tree_write(CHIP "/name", "amdgpu\n");
-    tree_write(CHIP "/power1_input", "1000000\n");
-    tree_write(CHIP "/energy1_input", "5\n");
+    tree_fill(CHIP, "name", "amdgpu\n", "power1_input", "1000000\n", "energy1_input", "5\n", NULL);
     scan_tree();
 
     ck_assert_ptr_null(scan_look(READING_ENERGY, "hwmon amdgpu/power1"));

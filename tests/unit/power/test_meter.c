@@ -1,4 +1,4 @@
-/* Joules out of counters that run round, and out of watts. */
+/* Energy from counters that wrap, and from power. */
 #include "power/meter.h"
 #include "unit.h"
 
@@ -96,8 +96,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("energy");
-    TCase *tcase = tcase_create("energy");
+    Suite *suite = suite_create("meter");
+    TCase *tcase = tcase_create("meter");
 
     tcase_add_test(tcase, first_count_is_zero);
     tcase_add_test(tcase, counter_that_wraps_goes_on);

@@ -1,4 +1,4 @@
-/* Energy counters of powercap: they run round, and they are often forbidden. */
+/* Energy counters of powercap, which wrap and are often forbidden. */
 #include "inventory/scan.h"
 
 #define PACKAGE "/sys/class/powercap/intel-rapl:0"
@@ -6,9 +6,7 @@
 static void package(const char *energy)
 {
     tree_write("/sys/class/powercap/intel-rapl/enabled", "1\n");
-    tree_write(PACKAGE "/name", "package-0\n");
-    tree_write(PACKAGE "/energy_uj", energy);
-    tree_write(PACKAGE "/max_energy_range_uj", "262143328850\n");
+    tree_fill(PACKAGE, "name", "package-0\n", "energy_uj", energy, "max_energy_range_uj", "262143328850\n", NULL);
 }
 
 START_TEST(energy_and_power_come_from_one_counter)
@@ -18,7 +16,7 @@ START_TEST(energy_and_power_come_from_one_counter)
 
     scan_expect(scan_find(READING_ENERGY, "powercap package-0"), READING_OK, 0);
     scan_expect(scan_find(READING_POWER, "powercap package-0"), READING_ABSENT, 0);
-    package("3999150\n"); /* it ran round: 4 J later */
+    package("3999150\n"); /* wrapped: 4 J later */
     scan_expect(scan_find(READING_ENERGY, "powercap package-0"), READING_OK, 4000000);
     scan_expect(scan_find(READING_POWER, "powercap package-0"), READING_OK, 2000);
 }
@@ -82,7 +80,7 @@ START_TEST(power_over_a_minute_without_readings_is_absent)
     power = scan_find(READING_POWER, "powercap package-0");
     scan_expect(power, READING_ABSENT, 0);
 
-    scan_now_us += 120000000; /* it may have run round more than once */
+    scan_now_us += 120000000; /* it may have wrapped more than once */
     scan_expect(power, READING_ABSENT, 0);
     package("2000001\n");
     scan_expect(power, READING_OK, 2000);

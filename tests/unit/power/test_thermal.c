@@ -1,4 +1,4 @@
-/* Zones that fail, lie, move, or are no temperature: each fails alone, and all are known by what they are called. */
+/* Zones that fail, move, give wrong values or no temperature: each fails alone, and each is known by its name. */
 #include "inventory/scan.h"
 #include "power/thermal.h"
 
@@ -282,7 +282,7 @@ START_TEST(multiplier_of_the_policy_holds_for_value_and_trips)
     scan_policy.n_scales = 1;
     scan_zone(1, "gpu-thermal\n", "45\n");
     scan_trip(1, 0, "passive\n", "85\n");
-    scan_trip(1, 1, "critical\n", "105000\n"); /* in thousandths already */
+    scan_trip(1, 1, "critical\n", "105000\n"); /* already in thousandths */
     scan_tree();
 
     scan_expect(zone("gpu-thermal"), READING_OK, 45000);

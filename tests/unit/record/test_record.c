@@ -1,4 +1,4 @@
-/* A recorded machine reads as the machine does, and holds nothing that is nobody's business. */
+/* A recorded machine reads as the machine does, and holds nothing private. */
 #include "inventory/scan.h"
 #include "memory/memory.h"
 #include "record/record.h"
@@ -40,7 +40,7 @@ static const char *word(const char *path)
     return text;
 }
 
-/* A zone as the kernel has it: a link into the devices. */
+/* Adds a zone as the kernel does: a link into the devices. */
 static void real_zone(int number, const char *type, const char *temp)
 {
     char path[128];
@@ -55,7 +55,7 @@ static void real_zone(int number, const char *type, const char *temp)
     tree_link(path, target);
 }
 
-/* A DRM device and a process that uses it. */
+/* Adds a DRM device and a process that uses it. */
 static void gpu(void)
 {
     tree_write("/sys/devices/platform/fd00000.gpu/drm/renderD128/dev", "226:128\n");
@@ -66,9 +66,7 @@ static void gpu(void)
     tree_link("/sys/devices/platform/fd00000.gpu/driver", "../../../bus/platform/drivers/panfrost");
     tree_link("/sys/class/drm/renderD128", "../../devices/platform/fd00000.gpu/drm/renderD128");
     tree_link("/sys/dev/char/226:128", "../../devices/platform/fd00000.gpu/drm/renderD128");
-    tree_write("/proc/77/comm", "weston\n");
-    tree_write("/proc/77/cmdline", SECRET);
-    tree_write("/proc/77/environ", SECRET);
+    tree_fill("/proc/77", "comm", "weston\n", "cmdline", SECRET, "environ", SECRET, NULL);
     tree_link("/proc/77/fd/3", "/home/" SECRET);
     tree_link("/proc/77/fd/9", "/dev/dri/renderD128");
     tree_write("/proc/77/fdinfo/3", "pos: 0\n");

@@ -1,4 +1,4 @@
-/* What is believed of a sensor, and what is set aside. */
+/* Values that are believed, and values that are set aside. */
 #include "base/clean.h"
 #include "sense/plausible.h"
 #include "unit.h"

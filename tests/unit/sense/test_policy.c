@@ -1,4 +1,4 @@
-/* Which sensors are meant: by name, whatever the case, the first pattern first. */
+/* Choice of sensors by name, ignoring case, first pattern first. */
 #include "sense/policy.h"
 #include "unit.h"
 

@@ -1,4 +1,4 @@
-/* What all sources and readings have in common. */
+/* Common properties of all sources and readings. */
 #include "base/utf8.h"
 #include "sense/source.h"
 #include "sysfs/label.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-/* How long a reader may take that does not hang; and how long one is looked at that does. */
+/* Time limit of a reader that does not hang; and the time for which a hung one is observed. */
 #define PATIENCE_MS 10000
 #define HUNG_MS     4
 #define HUNG_US     1000
@@ -42,7 +42,7 @@ void bench_found(struct bench *bench, struct fake *const *fakes, uint32_t n)
     ck_assert_int_eq(sampler_take_scan(&bench->sampler, &bench->scan_result, bench->now_us), 0);
 }
 
-/* Is a reader inside something that a test has shut? */
+/* Returns true if a reader is inside a fake source that the test has shut. */
 static bool hangs(const struct bench *bench)
 {
     struct list *link;
@@ -67,8 +67,8 @@ static void settle(struct bench *bench)
     bool is_hung = hangs(bench);
     int ms = is_hung ? HUNG_MS : PATIENCE_MS;
 
-    usleep(is_hung ? HUNG_US : 0);                   /* those beside it get on meanwhile */
-    sampler_collect(&bench->sampler, bench->now_us); /* also what was overdue */
+    usleep(is_hung ? HUNG_US : 0);                   /* the other readers continue meanwhile */
+    sampler_collect(&bench->sampler, bench->now_us); /* including what was overdue */
     for (int i = 0; i < ms && sampler_is_pending(&bench->sampler); i++) {
         if (!sampler_collect(&bench->sampler, bench->now_us)) {
             usleep(1000);

@@ -1,6 +1,4 @@
-/*
- * Bench: a sampler with readers over fake sources, and a clock that the test turns
- */
+/* Bench: a sampler with readers over fake sources, and a clock set by the test */
 #ifndef SOTTO_TESTS_SENSOR_BENCH_H
 #define SOTTO_TESTS_SENSOR_BENCH_H
 
@@ -20,13 +18,13 @@ void bench_open(struct bench *bench);
 /* All fakes must be open. */
 void bench_close(struct bench *bench);
 
-/* A scan has found these @n. */
+/* Passes the result of a scan that found these @n. */
 void bench_found(struct bench *bench, struct fake *const *fakes, uint32_t n);
 
-/* Time goes on by @ms in steps of 10; after each, what is due is read and taken, but for what hangs. */
+/* Advances time by @ms in steps of 10; after each, what is due is read and collected, except what hangs. */
 void bench_run(struct bench *bench, uint32_t ms);
 
-/* The gauge of @fake. */
+/* Returns the channel of @fake. */
 const struct channel *bench_channel(const struct bench *bench, const struct fake *fake);
 
 #endif

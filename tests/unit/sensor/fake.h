@@ -1,6 +1,4 @@
-/*
- * Fake: a source that says what a test tells it, and hangs when it is told to
- */
+/* Fake: a source with values set by a test, which can be made to hang */
 #ifndef SOTTO_TESTS_SENSOR_FAKE_H
 #define SOTTO_TESTS_SENSOR_FAKE_H
 
@@ -12,21 +10,21 @@ struct fake {
     pthread_mutex_t lock;
     pthread_cond_t turn;
     struct reading says;
-    uint32_t n_reads; /* begun */
-    bool is_early;    /* what it says is of no time yet */
-    bool is_shut;     /* whoever reads waits until it is open */
+    uint32_t n_reads; /* started */
+    bool is_early;    /* its reading has no interval yet */
+    bool is_shut;     /* a reader waits until it is opened */
     struct source_client clients[2];
     uint32_t n_clients;
 };
 
 void fake_init(struct fake *fake, enum reading_quantity quantity, const char *name, uint32_t rank);
 
-/* The same, and it tells clients apart. */
+/* Like fake_init(), with clients told apart. */
 void fake_init_clients(struct fake *fake, enum reading_quantity quantity, const char *name, uint32_t rank);
 void fake_finish(struct fake *fake);
 
 void fake_says(struct fake *fake, enum reading_state state, int64_t value);
-/* Its first look tells nothing yet. */
+/* Makes its first reading one without an interval. */
 void fake_early(struct fake *fake);
 void fake_shut(struct fake *fake, bool shut);
 uint32_t fake_n_reads(struct fake *fake);

@@ -1,4 +1,4 @@
-/* A sleep is seen between two clocks. */
+/* A suspension shows as a difference of two clocks. */
 #include "sensor/suspend.h"
 #include "unit.h"
 
@@ -27,7 +27,7 @@ START_TEST(delay_between_the_clocks_is_no_suspension)
 {
     struct suspend suspend = { 0 };
 
-    suspend_check(&suspend, 1000000, 1090000); /* held up for 90 ms between the two */
+    suspend_check(&suspend, 1000000, 1090000); /* delayed for 90 ms between the two */
 
     ck_assert_uint_eq(suspend_check(&suspend, 2000000, 2000010), 0);
     ck_assert_uint_eq(suspend_check(&suspend, 3000000, 3000000 + SUSPEND_LEAST_US - 1), 0);
@@ -58,8 +58,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("sleep");
-    TCase *tcase = tcase_create("sleep");
+    Suite *suite = suite_create("suspend");
+    TCase *tcase = tcase_create("suspend");
 
     tcase_add_test(tcase, first_check_is_no_suspension);
     tcase_add_test(tcase, boot_clock_that_ran_ahead_is_a_suspension_reported_once);

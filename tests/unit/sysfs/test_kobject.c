@@ -1,4 +1,4 @@
-/* Numbered things are known by their names, and folders of them are listed in order. */
+/* Numbered objects are identified by name, and folders of them are listed in order. */
 #include "base/clean.h"
 #include "base/mem.h"
 #include "failed_alloc.h"
@@ -139,8 +139,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("place");
-    TCase *tcase = tcase_create("place");
+    Suite *suite = suite_create("kobject");
+    TCase *tcase = tcase_create("kobject");
 
     tcase_add_checked_fixture(tcase, make, tree_remove);
     tcase_add_test(tcase, numbers_are_listed_in_their_order);

@@ -1,4 +1,4 @@
-/* A tree of files in place of the machine: links stay inside, faults are staged, and nothing is read half. */
+/* A tree of files instead of the machine: links stay inside, faults are staged, and no file is half read. */
 #include "base/clean.h"
 #include "sysfs/root.h"
 #include "sysfs/tree.h"
@@ -15,7 +15,7 @@ static void make(void)
     tree_make();
 }
 
-/* From here on this process has no openat2(), as on a kernel before 5.6. */
+/* Makes openat2() fail in this process, as on a kernel before 5.6. */
 static void forget_openat2(void)
 {
     struct sock_filter rows[] = {
@@ -30,7 +30,7 @@ static void forget_openat2(void)
     ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
 }
 
-/* Odd turns of a loop test do without openat2(). */
+/* Odd iterations of a loop test run without openat2(). */
 static void maybe_forget(int turn)
 {
     if (turn & 1) {

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <stdarg.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -32,7 +33,7 @@ static inline int tree_unlink(const char *path, const struct stat *st, int kind,
     return remove(path);
 }
 
-/* Takes @path (a file, a link, a folder with all below it) out of the tree; it must be there. */
+/* Removes @path (a file, a link, or a folder with its contents), which must exist. */
 static inline void tree_delete(const char *path)
 {
     char full[512];
@@ -47,7 +48,7 @@ static inline void tree_remove(void)
     tree_delete("");
 }
 
-/* The path of @path for the system, its folders made. */
+/* Returns the real path of @path, the folders of which are made. */
 static inline const char *tree_place(const char *path, char *full, size_t cap)
 {
     int n = snprintf(full, cap, "%s%s", tree_path, path);
@@ -71,13 +72,29 @@ static inline void tree_write_bytes(const char *path, const void *bytes, size_t 
     close(fd);
 }
 
-/* Text and nothing behind it: write the line end where the kernel does. */
+/* Writes exactly @text: include the newline where the kernel does. */
 static inline void tree_write(const char *path, const char *text)
 {
     tree_write_bytes(path, text, strlen(text));
 }
 
-/* From now on opening @path (which stands in listings, too) fails with @number; 0: no longer. */
+/* Writes several files into @folder: names and texts in turn, and NULL. */
+static inline void tree_fill(const char *folder, ...)
+{
+    const char *name;
+    va_list args;
+
+    va_start(args, folder);
+    while ((name = va_arg(args, const char *))) {
+        char path[512];
+
+        snprintf(path, sizeof(path), "%s/%s", folder, name);
+        tree_write(path, va_arg(args, const char *));
+    }
+    va_end(args);
+}
+
+/* Makes opening @path (which is listed, too) fail with @number; 0: no longer. */
 static inline void tree_errno(const char *path, int number)
 {
     char name[512];
@@ -103,7 +120,7 @@ static inline void tree_folder(const char *path)
     ck_assert(mkdir(tree_place(path, full, sizeof(full)), 0755) == 0 || errno == EEXIST);
 }
 
-/* A symbolic link at @path that says @target. */
+/* Makes a symbolic link at @path to @target. */
 static inline void tree_link(const char *path, const char *target)
 {
     char full[512];
@@ -111,7 +128,7 @@ static inline void tree_link(const char *path, const char *target)
     ck_assert_int_eq(symlink(target, tree_place(path, full, sizeof(full))), 0);
 }
 
-/* A pipe at @path: whoever reads it waits until somebody writes. */
+/* Makes a pipe at @path: a reader waits until the test writes. */
 static inline void tree_pipe(const char *path)
 {
     char full[512];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
 /*
- * labgpu: a GPU made of nothing, for integration tests.
+ * labgpu: a virtual GPU for integration tests.
  *
  * One platform device with the real kernel interfaces around it:
  *  - DRM primary + render node (GEM shmem, dumb buffers, PRIME, syncobj and
