@@ -144,7 +144,7 @@ static int open_once(void *data)
     return r;
 }
 
-START_TEST(want_of_memory_leaves_the_body_to_its_owner)
+START_TEST(want_of_memory_destroys_the_body)
 {
     end();
     body.is_gone = false;
@@ -165,7 +165,7 @@ int main(void)
     tcase_add_test(tcase, quantities_and_kind_are_set);
     tcase_add_test(tcase, body_goes_with_the_last_of_the_two);
     tcase_add_test(tcase, two_threads_measure_one_after_the_other);
-    tcase_add_test(tcase, want_of_memory_leaves_the_body_to_its_owner);
+    tcase_add_test(tcase, want_of_memory_destroys_the_body);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

@@ -239,7 +239,7 @@ START_TEST(budget_bounds_a_call_and_every_process_is_looked_into_once)
     ck_assert_uint_ge(n_turns, 12);
     ck_assert_uint_le(n_turns, 13);
     ck_assert(proc_continue(proc, 1, NULL, NULL, &counts));
-    ck_assert_uint_eq(counts.n_looked, 50);
+    ck_assert_uint_eq(counts.n_visited, 50);
     ck_assert(!counts.is_hidden);
     proc_destroy(proc);
 }

@@ -58,11 +58,11 @@ START_TEST(a_load_without_an_interval_is_read_again_soon_at_any_rate)
     fake_early(&load);
     bench_found(&bench, (struct fake *[]){ &load }, 1);
     bench_run(&bench, 10);
-    ck_assert(bench_gauge(&bench, &load)->in_use);
+    ck_assert(bench_channel(&bench, &load)->in_use);
     fake_says(&load, READING_OK, 100);
 
     bench_run(&bench, 70);
-    ck_assert_int_eq(bench_gauge(&bench, &load)->now.state, READING_OK);
+    ck_assert_int_eq(bench_channel(&bench, &load)->now.state, READING_OK);
     bench_run(&bench, 2000);
 
     ck_assert_uint_le(fake_n_reads(&load), 5); /* and from then on once a second */
@@ -139,7 +139,7 @@ END_TEST
 /* Nobody waits for an answer that is overdue, so its reader needs time of its own to come round. */
 static void wait_until_ok(struct bench *bench, const struct fake *fake)
 {
-    for (int i = 0; i < 10000 && bench_gauge(bench, fake)->now.state != READING_OK; i++) {
+    for (int i = 0; i < 10000 && bench_channel(bench, fake)->now.state != READING_OK; i++) {
         usleep(1000);
         bench_run(bench, 10);
     }
@@ -164,18 +164,18 @@ START_TEST(a_source_that_hangs_is_stale_keeps_its_value_and_blocks_no_other)
 
     bench_run(&bench, 3000);
 
-    ck_assert_int_eq(bench_gauge(&bench, &hung)->now.state, READING_STALE);
-    ck_assert_int_eq(bench_gauge(&bench, &hung)->now.value, 45000);
-    ck_assert_str_eq(bench_gauge(&bench, &hung)->now.why, "it does not answer");
+    ck_assert_int_eq(bench_channel(&bench, &hung)->now.state, READING_STALE);
+    ck_assert_int_eq(bench_channel(&bench, &hung)->now.value, 45000);
+    ck_assert_str_eq(bench_channel(&bench, &hung)->now.why, "it does not answer");
     ck_assert_uint_ge(fake_n_reads(&other) - before, 3);
-    ck_assert_int_eq(bench_gauge(&bench, &other)->now.state, READING_OK);
+    ck_assert_int_eq(bench_channel(&bench, &other)->now.state, READING_OK);
     ck_assert_uint_eq(fake_n_reads(&hung), 2);
     fake_says(&hung, READING_OK, 46000);
     fake_shut(&hung, false);
     wait_until_ok(&bench, &hung);
     bench_run(&bench, 1500);
-    ck_assert_int_eq(bench_gauge(&bench, &hung)->now.state, READING_OK);
-    ck_assert_int_eq(bench_gauge(&bench, &hung)->now.value, 46000);
+    ck_assert_int_eq(bench_channel(&bench, &hung)->now.state, READING_OK);
+    ck_assert_int_eq(bench_channel(&bench, &hung)->now.value, 46000);
     bench_close(&bench);
 }
 END_TEST
@@ -218,8 +218,8 @@ START_TEST(of_one_quantity_the_lowest_rank_that_is_ok_is_in_use)
 
     bench_run(&bench, 1000);
 
-    ck_assert(!bench_gauge(&bench, &first)->in_use);
-    ck_assert(bench_gauge(&bench, &second)->in_use);
+    ck_assert(!bench_channel(&bench, &first)->in_use);
+    ck_assert(bench_channel(&bench, &second)->in_use);
     bench_close(&bench);
 }
 END_TEST
@@ -235,18 +235,18 @@ START_TEST(a_choice_changes_only_for_lasting_differences)
     fake_init(&second, READING_POWER, "second", 2);
     bench_found(&bench, (struct fake *[]){ &first, &second }, 2);
     bench_run(&bench, 3000);
-    ck_assert(bench_gauge(&bench, &first)->in_use);
+    ck_assert(bench_channel(&bench, &first)->in_use);
 
     fake_says(&first, READING_STALE, 0);
     bench_run(&bench, 1000);
-    ck_assert(bench_gauge(&bench, &first)->in_use);
+    ck_assert(bench_channel(&bench, &first)->in_use);
     bench_run(&bench, 3000);
-    ck_assert(bench_gauge(&bench, &second)->in_use);
+    ck_assert(bench_channel(&bench, &second)->in_use);
     fake_says(&first, READING_OK, 5);
     bench_run(&bench, 1000);
-    ck_assert(bench_gauge(&bench, &second)->in_use);
+    ck_assert(bench_channel(&bench, &second)->in_use);
     bench_run(&bench, 3000);
-    ck_assert(bench_gauge(&bench, &first)->in_use);
+    ck_assert(bench_channel(&bench, &first)->in_use);
     bench_close(&bench);
 }
 END_TEST
@@ -263,7 +263,7 @@ START_TEST(without_existing_sources_none_is_in_use)
 
     bench_run(&bench, 3000);
 
-    ck_assert(!bench_gauge(&bench, &load)->in_use);
+    ck_assert(!bench_channel(&bench, &load)->in_use);
     bench_close(&bench);
 }
 END_TEST
@@ -285,9 +285,9 @@ START_TEST(a_source_passed_over_or_aside_is_never_read_or_in_use)
     bench_run(&bench, 1500);
 
     ck_assert_uint_eq(fake_n_reads(&passed), 0);
-    ck_assert(!bench_gauge(&bench, &passed)->in_use);
+    ck_assert(!bench_channel(&bench, &passed)->in_use);
     ck_assert_uint_eq(fake_n_reads(&aside), 0);
-    ck_assert(!bench_gauge(&bench, &aside)->in_use);
+    ck_assert(!bench_channel(&bench, &aside)->in_use);
 
     bench.scan_result.n_sources = 0;
     aside.source.is_aside = false;
@@ -295,7 +295,7 @@ START_TEST(a_source_passed_over_or_aside_is_never_read_or_in_use)
     ck_assert_int_eq(sampler_take_scan(&bench.sampler, &bench.scan_result, bench.now_us), 0);
     bench_run(&bench, 1500);
     ck_assert_uint_gt(fake_n_reads(&aside), 0);
-    ck_assert(bench_gauge(&bench, &aside)->in_use);
+    ck_assert(bench_channel(&bench, &aside)->in_use);
     bench_close(&bench);
 }
 END_TEST
@@ -311,8 +311,8 @@ START_TEST(all_zones_count)
     fake_init(&other, READING_TEMPERATURE, "other", 3);
     bench_found(&bench, (struct fake *[]){ &one, &other }, 2);
 
-    ck_assert(bench_gauge(&bench, &one)->in_use);
-    ck_assert(bench_gauge(&bench, &other)->in_use);
+    ck_assert(bench_channel(&bench, &one)->in_use);
+    ck_assert(bench_channel(&bench, &other)->in_use);
     bench_close(&bench);
 }
 END_TEST
@@ -328,7 +328,7 @@ START_TEST(a_second_scan_keeps_ids_and_assigns_new_ones_to_new_sources)
     fake_init(&one, READING_TEMPERATURE, "one", 0);
     fake_init(&other, READING_TEMPERATURE, "other", 1);
     bench_found(&bench, (struct fake *[]){ &one }, 1);
-    id = bench_gauge(&bench, &one)->id;
+    id = bench_channel(&bench, &one)->id;
     bench.sampler.has_changed = false;
     bench_found(&bench, (struct fake *[]){ &one }, 1);
     ck_assert(!bench.sampler.has_changed);
@@ -336,8 +336,8 @@ START_TEST(a_second_scan_keeps_ids_and_assigns_new_ones_to_new_sources)
     bench_found(&bench, (struct fake *[]){ &other, &one }, 2);
 
     ck_assert(bench.sampler.has_changed);
-    ck_assert_uint_eq(bench_gauge(&bench, &one)->id, id);
-    ck_assert_uint_gt(bench_gauge(&bench, &other)->id, id);
+    ck_assert_uint_eq(bench_channel(&bench, &one)->id, id);
+    ck_assert_uint_gt(bench_channel(&bench, &other)->id, id);
     bench_close(&bench);
 }
 END_TEST
@@ -376,8 +376,8 @@ START_TEST(clients_come_with_the_reading)
 
     bench_run(&bench, 100);
 
-    ck_assert_uint_eq(bench_gauge(&bench, &load)->n_clients, 1);
-    ck_assert_uint_eq(bench_gauge(&bench, &load)->clients[0].id, 7);
+    ck_assert_uint_eq(bench_channel(&bench, &load)->n_clients, 1);
+    ck_assert_uint_eq(bench_channel(&bench, &load)->clients[0].id, 7);
     bench_close(&bench);
 }
 END_TEST
