@@ -156,7 +156,7 @@ int gguf_get_f32(const struct gguf *gguf, const char *name, float *ret, struct d
         return refuse_type(key, name, "a float", diag);
     }
     if (!isfinite(value)) {
-        diag_blame(diag, name, "key %s: is no finite number", name);
+        diag_blame(diag, name, "key %s: is not a finite number", name);
         return GGUF_WRONG;
     }
     *ret = value;

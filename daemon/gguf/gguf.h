@@ -1,5 +1,5 @@
 /*
- * Gguf: a model file as data from a stranger
+ * Gguf: a model file as untrusted data
  *
  * Versions 2 and 3 are read. The bytes come from the caller: a mapping of the whole file (engine), or its head read by
  * pread (daemon). Every length is checked against the bytes that are there before it is used; memory is allocated in

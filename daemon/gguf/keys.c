@@ -65,7 +65,7 @@ static int parse_array(struct parse *parse, struct gguf_key *key)
         return skip_strings(parse, key);
     }
     if (!num_mul(key->n, gguf_type_bytes(key->elem), &n_bytes)) {
-        return refuse_key(parse, key, "has a length that wraps");
+        return refuse_key(parse, key, "has a length that overflows");
     }
     cursor_take(cursor, n_bytes);
     if (cursor->failed) {
@@ -110,7 +110,7 @@ static int parse_key(struct parse *parse, struct gguf_key *key)
         return GGUF_REFUSED;
     }
     if (type >= GGUF_TYPE_COUNT) {
-        return refuse_key(parse, key, "is of a type that the format does not know");
+        return refuse_key(parse, key, "has a type that the format does not define");
     }
     key->type = (enum gguf_type)type;
     return parse_value(parse, key);
@@ -149,8 +149,8 @@ static int check_alignment(struct parse *parse)
     cursor_init(&cursor, key->value, key->n_value);
     alignment = cursor_u32(&cursor);
     if (alignment == 0 || alignment % 8 != 0 || alignment > GGUF_ALIGN_MAX) {
-        diag_blame(parse->diag, "general.alignment", "key general.alignment: %" PRIu32 " is no multiple of 8 up to %u",
-                   alignment, GGUF_ALIGN_MAX);
+        diag_blame(parse->diag, "general.alignment",
+                   "key general.alignment: %" PRIu32 " is not a multiple of 8 up to %u", alignment, GGUF_ALIGN_MAX);
         return GGUF_REFUSED;
     }
     parse->gguf->alignment = alignment;
@@ -178,7 +178,7 @@ int parse_keys(struct parse *parse)
         }
         r = map_put_bytes(&gguf->key_names, key->name.bytes, key->name.n, (union map_value){ .number = gguf->n_keys });
         if (r == MAP_EXISTS) {
-            return refuse_key(parse, key, "stands twice");
+            return refuse_key(parse, key, "is a duplicate");
         }
         if (r) {
             return err_up(r);

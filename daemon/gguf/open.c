@@ -33,8 +33,8 @@ static int check_magic(struct parse *parse)
     if (memcmp(magic, "FUGG", 4) == 0) {
         diag_set(parse->diag, "this is a big-endian GGUF file; only little-endian ones are read");
     } else {
-        diag_set(parse->diag, "this is no GGUF file: it begins with %02x %02x %02x %02x, not with \"GGUF\"", magic[0],
-                 magic[1], magic[2], magic[3]);
+        diag_set(parse->diag, "this is not a GGUF file: it begins with %02x %02x %02x %02x, not with \"GGUF\"",
+                 magic[0], magic[1], magic[2], magic[3]);
     }
     return GGUF_REFUSED;
 }
@@ -83,7 +83,8 @@ static int parse_header(struct parse *parse)
         return parse_short(parse, "header at", 0);
     }
     if (version != 2 && version != 3) {
-        diag_set(parse->diag, "GGUF version %" PRIu32 " is not read, only 2 and 3%s", version, version_hint(version));
+        diag_set(parse->diag, "GGUF version %" PRIu32 " is not supported, only 2 and 3%s", version,
+                 version_hint(version));
         return GGUF_REFUSED;
     }
     parse->gguf->version = version;
@@ -131,7 +132,7 @@ static int check_file(int fd, uint64_t *ret_bytes, struct diag *diag)
         return err_new(-errno);
     }
     if (!S_ISREG(st.st_mode)) {
-        diag_set(diag, "this is no regular file; a model must be one");
+        diag_set(diag, "this is not a regular file; a model must be one");
         return GGUF_REFUSED;
     }
     *ret_bytes = (uint64_t)st.st_size;
@@ -190,7 +191,7 @@ int gguf_read_head(struct gguf **ret_gguf, int fd, size_t max_head_bytes, struct
             break;
         }
         if (n_have == ceiling || wanted > ceiling) {
-            diag_set(diag, "the file's head goes on past %zu bytes, the most that is read of it", max_head_bytes);
+            diag_set(diag, "the head of the file is longer than %zu bytes, the most that is read", max_head_bytes);
             return GGUF_REFUSED;
         }
     }

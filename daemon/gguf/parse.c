@@ -7,7 +7,7 @@ int parse_short(struct parse *parse, const char *what, uint64_t i)
 
     if (cursor->wanted > parse->gguf->file_bytes) {
         diag_set(parse->diag,
-                 "%s %" PRIu64 ": goes on to byte %" PRIu64 " or further, but the file ends at %" PRIu64
+                 "%s %" PRIu64 ": extends to byte %" PRIu64 " or further, but the file ends at %" PRIu64
                  "; it is cut or damaged, fetch it again",
                  what, i, cursor->wanted, parse->gguf->file_bytes);
         return GGUF_REFUSED;

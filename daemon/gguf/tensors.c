@@ -39,7 +39,7 @@ static int size_tensor(struct parse *parse, struct gguf_tensor *tensor)
         }
     }
     if (!elem_row_bytes(tensor->type, tensor->dims[0], &n_bytes)) {
-        snprintf(why, sizeof(why), "its rows of %" PRIu64 " elements are no whole number of %s blocks of %u",
+        snprintf(why, sizeof(why), "its rows of %" PRIu64 " elements are not a whole number of %s blocks of %u",
                  tensor->dims[0], info->name, (unsigned)info->n_block);
         return refuse_tensor(parse, tensor, why);
     }
@@ -121,7 +121,7 @@ static int parse_directory(struct parse *parse)
         r = map_put_bytes(&gguf->tensor_names, tensor->name.bytes, tensor->name.n,
                           (union map_value){ .number = gguf->n_tensors });
         if (r == MAP_EXISTS) {
-            return refuse_tensor(parse, tensor, "stands twice");
+            return refuse_tensor(parse, tensor, "is a duplicate");
         }
         if (r) {
             return err_up(r);
@@ -139,7 +139,7 @@ static int place_tensor(struct parse *parse, struct gguf_tensor *tensor)
     uint64_t end;
 
     if (tensor->offset % gguf->alignment != 0) {
-        snprintf(why, sizeof(why), "its offset %" PRIu64 " is no multiple of the alignment %" PRIu64, tensor->offset,
+        snprintf(why, sizeof(why), "its offset %" PRIu64 " is not a multiple of the alignment %" PRIu64, tensor->offset,
                  gguf->alignment);
         return refuse_tensor(parse, tensor, why);
     }

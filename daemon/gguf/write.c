@@ -143,7 +143,7 @@ static void take_name(struct gguf_writer *writer, char mark, struct gguf_text na
     memcpy(copy + 1, name.bytes, name.n);
     r = map_put_bytes(&writer->names, copy, name.n + 1, (union map_value){ .pointer = copy });
     if (r == MAP_EXISTS || name.n == 0) {
-        diag_set(&writer->wrong, "the name \"%.*s\" is empty or stands twice", (int)num_min(name.n, 64), name.bytes);
+        diag_set(&writer->wrong, "the name \"%.*s\" is empty or a duplicate", (int)num_min(name.n, 64), name.bytes);
     }
     if (r == MAP_OK) {
         (void)steal(&copy);
@@ -155,7 +155,7 @@ static void take_name(struct gguf_writer *writer, char mark, struct gguf_text na
 static void put_name(struct gguf_writer *writer, struct gguf_text name, enum gguf_type type)
 {
     if (name.n == strlen(ALIGN_KEY) && memcmp(name.bytes, ALIGN_KEY, name.n) == 0) {
-        diag_set(&writer->wrong, "the key " ALIGN_KEY " is the writer's: data is aligned to %d bytes", ALIGN);
+        diag_set(&writer->wrong, "the key " ALIGN_KEY " is reserved: data is aligned to %d bytes", ALIGN);
     }
     take_name(writer, 'k', name);
     put_string(writer, &writer->keys, name.bytes, name.n);
@@ -241,7 +241,7 @@ void gguf_put_tensor(struct gguf_writer *writer, struct gguf_text name, uint32_t
 
     take_name(writer, 't', name);
     if (!shape_make(&shape, type, n_dims, dims) || shape_bytes(&shape) > INT64_MAX - ALIGN - writer->data_bytes) {
-        diag_set(&writer->wrong, "tensor %.*s: no such type, or rows that are no whole blocks of it",
+        diag_set(&writer->wrong, "tensor %.*s: no such type, or rows that are not whole blocks of it",
                  (int)num_min(name.n, 64), name.bytes);
         return;
     }
@@ -361,7 +361,7 @@ int gguf_writer_begin(struct gguf_writer *writer, const char *path, bool force, 
     }
     /* Replacing renames over the old file, which would destroy a device or a pipe. */
     if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) {
-        diag_set(diag, "%s is no regular file; it is not replaced", path);
+        diag_set(diag, "%s is not a regular file; it is not replaced", path);
         return GGUF_WRITE_REFUSED;
     }
     if (!force && faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {

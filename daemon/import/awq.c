@@ -149,7 +149,7 @@ int awq_check(struct import *import, struct import_entry *entry, struct diag *di
         return IMPORT_REFUSED;
     }
     if (!shuffle_fits(&source->rows, n_rows) || source->cols.n_outer) {
-        diag_set(diag, "tensor %.80s: its %" PRIu64 " rows are no whole number of heads", stored->name, n_rows);
+        diag_set(diag, "tensor %.80s: its %" PRIu64 " rows are not a whole number of heads", stored->name, n_rows);
         return IMPORT_REFUSED;
     }
     r = are_plain(source, &is_plain, diag);
@@ -268,7 +268,7 @@ int awq_blocks(struct import *import, const struct import_entry *entry, uint64_t
                 unpack(import, entry, shuffle_line(&entry->source.rows, first + i), col, BLOCK_SMALL, q);
 
             if ((scale >> 10 & 31u) == 31u) {
-                diag_set(diag, "tensor %.80s: a scale of its row %" PRIu64 " is no finite number",
+                diag_set(diag, "tensor %.80s: a scale of its row %" PRIu64 " is not a finite number",
                          entry->source.scales->name, first + i);
                 return IMPORT_REFUSED;
             }

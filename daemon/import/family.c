@@ -34,7 +34,7 @@ const struct family *family_find(const struct folder *folder, struct diag *diag)
         }
     }
     diag_blame(diag, "model_type",
-               "config.json: model_type \"%.40s\" is not known; there are llama, mistral, smollm3, qwen2, "
+               "config.json: model_type \"%.40s\" is not supported, only llama, mistral, smollm3, qwen2, "
                "qwen3, gemma, "
                "gemma2, gemma3_text and phi3",
                type ? type : "");
@@ -210,7 +210,7 @@ static int refuse_surplus(const struct binding *binding)
             if (!map_find_bytes(&binding->used, name, strlen(name)) && is_ours(binding->import, name) &&
                 !is_idle(name)) {
                 diag_set(binding->diag,
-                         "tensor %.100s has no place in the family %s: leaving it out would make another model", name,
+                         "tensor %.100s has no place in the family %s: without it the model would be another one", name,
                          binding->import->family->arch);
                 return IMPORT_REFUSED;
             }

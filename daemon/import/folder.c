@@ -1,5 +1,5 @@
 /*
- * Names in an index come from a stranger: a shard must be a plain name in this folder.
+ * Names in an index are untrusted: a shard must be a plain name in this folder.
  */
 #include "import/folder.h"
 #include "base/clean.h"

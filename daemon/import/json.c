@@ -12,7 +12,7 @@ json_t *json_parse(const char *text, size_t n, const char *path, struct diag *di
     json_t *json = json_loadb(text, n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
 
     if (!json) {
-        diag_set(diag, "%s: no valid JSON at line %d, column %d: %s", path, error.line, error.column, error.text);
+        diag_set(diag, "%s: invalid JSON at line %d, column %d: %s", path, error.line, error.column, error.text);
         return NULL;
     }
     if (!json_is_object(json)) {

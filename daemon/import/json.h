@@ -1,7 +1,7 @@
 /*
  * Json: reading values of JSON files
  *
- * The files come from strangers: texts may contain a zero, a key that stands twice is refused, and a value of another
+ * The files are untrusted: texts may contain a zero, a key that stands twice is refused, and a value of another
  * kind than expected is an error that names the key.
  */
 #ifndef SOTTO_IMPORT_JSON_H

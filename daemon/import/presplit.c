@@ -131,7 +131,7 @@ const char *presplit_name(const json_t *tokenizer, struct diag *diag)
     }
     pattern = text_of(json_object_get(step_at(tokenizer, 0), "pattern"), "Regex");
     diag_blame(diag, "pre_tokenizer",
-               "tokenizer.json: its way of cutting text into words (%s%s%.40s%s%.120s) has no name that is known",
+               "tokenizer.json: its way of cutting text into words (%s%s%.40s%s%.120s) has no known name",
                flags_of(tokenizer) & COMPOSED ? "NFC, " : "", flags_of(tokenizer) & WHOLE_WORDS ? "whole words, " : "",
                text_of(step_at(tokenizer, 0), "type"), *pattern ? " " : "", pattern);
     return NULL;

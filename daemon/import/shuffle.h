@@ -21,7 +21,7 @@ struct shuffle {
 /* Returns the line of the folder that line @i of the tensor is. */
 uint64_t shuffle_line(const struct shuffle *shuffle, uint64_t i);
 
-/* False if @n lines are no whole number of periods. */
+/* False if @n lines are not a whole number of periods. */
 bool shuffle_fits(const struct shuffle *shuffle, uint64_t n);
 
 #endif

@@ -77,7 +77,7 @@ int source_check(struct import *import, struct import_entry *entry, struct diag 
     }
     n_lines = entry->tensor.n_dims == 2 ? entry->tensor.n_rows : entry->tensor.n_cols;
     if (!shuffle_fits(&source->rows, n_lines) || !shuffle_fits(&source->cols, entry->tensor.n_cols)) {
-        diag_set(diag, "tensor %.80s: its %" PRIu64 " by %" PRIu64 " numbers are no whole number of heads",
+        diag_set(diag, "tensor %.80s: its %" PRIu64 " by %" PRIu64 " numbers are not a whole number of heads",
                  source->stored->name, entry->tensor.n_rows, entry->tensor.n_cols);
         return IMPORT_REFUSED;
     }

@@ -139,7 +139,7 @@ static int read_shape(const struct st *st, struct st_tensor *tensor, const json_
         }
         tensor->dims[i] = dim;
         if (!num_mul(n, dim, &n)) {
-            return refuse(st, tensor->name, "its shape has more elements than can be counted", diag);
+            return refuse(st, tensor->name, "its shape has too many elements", diag);
         }
     }
     *ret_n = n;
@@ -299,7 +299,7 @@ static int read_head(struct st *st, struct diag *diag)
         n |= (uint64_t)length[i] << (8 * i);
     }
     if (n_got < N_LENGTH || n > st->file_bytes - N_LENGTH) {
-        diag_set(diag, "%s: is no safetensors file, or was cut: its head does not fit into its %" PRIu64 " bytes",
+        diag_set(diag, "%s: is not a safetensors file, or was cut: its head does not fit into its %" PRIu64 " bytes",
                  st->path, st->file_bytes);
         return ST_REFUSED;
     }

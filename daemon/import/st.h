@@ -1,5 +1,5 @@
 /*
- * St: a safetensors file as data from a stranger
+ * St: a safetensors file as untrusted data
  *
  * The file has eight bytes of length, a head of JSON of that length (name -> dtype, shape, data_offsets), and the data.
  * It is read with pread, never mapped, so that a file which is cut meanwhile gives an error and no signal. The head is

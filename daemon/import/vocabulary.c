@@ -75,7 +75,7 @@ static int place_vocab(struct vocabulary *vocabulary)
             return IMPORT_REFUSED;
         }
         if (vocabulary->types[id] != WORD_UNUSED) {
-            diag_set(vocabulary->diag, "tokenizer.json: id %" PRIu64 " is that of two tokens", id);
+            diag_set(vocabulary->diag, "tokenizer.json: id %" PRIu64 " belongs to two tokens", id);
             return IMPORT_REFUSED;
         }
         vocabulary->types[id] = !vocabulary->is_bytes && is_byte_text(text, n) ? WORD_BYTE : WORD_NORMAL;
@@ -166,7 +166,8 @@ static bool merge_at(const json_t *merges, size_t i, struct gguf_text *ret_a, st
 
 static int refuse_merge(const struct vocabulary *vocabulary, size_t i)
 {
-    diag_set(vocabulary->diag, "tokenizer.json: merge %zu is no pair of texts of at most %u bytes", i, MERGE_BYTES_MAX);
+    diag_set(vocabulary->diag, "tokenizer.json: merge %zu is not a pair of texts of at most %u bytes", i,
+             MERGE_BYTES_MAX);
     return IMPORT_REFUSED;
 }
 
@@ -264,7 +265,7 @@ static int put_kind(struct vocabulary *vocabulary)
             return IMPORT_REFUSED;
         }
     } else if (!json_is_true(json_object_get(vocabulary->model, "byte_fallback"))) {
-        return refuse(vocabulary, "its BPE is neither over bytes nor SentencePiece's with bytes to fall back on");
+        return refuse(vocabulary, "its BPE is neither over bytes nor SentencePiece's with byte fallback");
     }
     gguf_put_text(writer, "tokenizer.ggml.model", kind, strlen(kind));
     gguf_put_text(writer, "tokenizer.ggml.pre", pre, strlen(pre));
@@ -319,7 +320,7 @@ int vocabulary_import(struct import *import, struct diag *diag)
     vocabulary.model = json_object_get(import->folder->tokenizer, "model");
     type = json_object_get(vocabulary.model, "type");
     if (!json_says(vocabulary.model, "type", "BPE")) {
-        diag_set(diag, "tokenizer.json: its model is of the type \"%.40s\"; only BPE is known",
+        diag_set(diag, "tokenizer.json: its model is of type \"%.40s\", but only BPE is supported",
                  json_is_string(type) ? json_string_value(type) : "");
         return IMPORT_REFUSED;
     }

@@ -54,11 +54,11 @@ int jinja_compile(struct jinja **ret_jinja, const char *source, size_t n, struct
     int r;
 
     if (n > JINJA_SOURCE_MAX) {
-        diag_set(diag, "TemplateSyntaxError: the template has %zu bytes; %u are possible", n, JINJA_SOURCE_MAX);
+        diag_set(diag, "TemplateSyntaxError: the template has %zu bytes, more than %u", n, JINJA_SOURCE_MAX);
         return JINJA_FAILED;
     }
     if (!utf8_is_valid(source, n, &bad_at)) {
-        diag_set(diag, "TemplateSyntaxError: the template is no valid UTF-8 at byte %zu", bad_at);
+        diag_set(diag, "TemplateSyntaxError: the template is not valid UTF-8 at byte %zu", bad_at);
         return JINJA_FAILED;
     }
     jinja = mem_calloc(MEM_WORDS, 1, sizeof(*jinja));

@@ -5,9 +5,9 @@
  * (trim_blocks, lstrip_blocks, loop controls, the immutable sandbox, tojson without escapes for HTML). A template is
  * compiled once into a read-only tree, and rendered by a run that owns its memory.
  *
- * A template is a program from a stranger, and so are the messages that it reads. A run counts its steps and bytes and
- * fails with a sentence at a ceiling; it reaches no file, no clock but the one it is given, and no code. Every byte of
- * the output is marked as coming from the template or from the request: see struct jinja_out.
+ * A template is an untrusted program, and the messages that it reads are untrusted data. A run counts its steps and
+ * bytes and fails with a sentence at a ceiling; it reaches no file, no clock but the one it is given, and no code.
+ * Every byte of the output is marked as coming from the template or from the request: see struct jinja_out.
  *
  * Failures have the words of Python ("TypeError: can only concatenate str (not "list") to str"). Not supported:
  * inheritance and inclusion (extends, block, include, import), integers beyond 64 bits, automatic escapes, and the

@@ -145,31 +145,36 @@ static int find_index(struct jinja_run *run, const struct jinja_value *value, in
 
 /* ---- access: what was not found becomes undefined */
 
-static int unsafe(struct jinja_run *run, const struct jinja_value *value, const struct jinja_string *name,
-                  struct jinja_value *ret)
+/* *ret: attribute @name, or with @keys the value of the key @name. In brackets (no @keys) the sandbox comes first,
+ * behind a dot the attributes of a namespace. */
+static int get_named(struct jinja_run *run, const struct jinja_value *value, const struct jinja_string *name, bool keys,
+                     struct jinja_value *ret)
 {
-    return jinja_value_undefined(run, jinja_value_type(value), name, JINJA_WHY_UNSAFE, ret);
+    const struct jinja_value key = jinja_str(name);
+    const bool forbidden = is_forbidden(value, name);
+    int r;
+
+    *ret = jinja_absent();
+    r = keys || !forbidden ? find_attr(run, value, name, ret) : JINJA_OK;
+    if (r || jinja_is_given(ret)) {
+        return r;
+    }
+    if (forbidden) {
+        return jinja_value_undefined(run, jinja_value_type(value), name, JINJA_WHY_UNSAFE, ret);
+    }
+    r = keys ? find_key(run, value, &key, ret) : JINJA_OK;
+    if (r || jinja_is_given(ret)) {
+        return r;
+    }
+    return jinja_value_undefined(run, jinja_value_name(value), name, JINJA_WHY_NAME, ret);
 }
 
 int jinja_get_attr(struct jinja_run *run, const struct jinja_value *value, const struct jinja_string *name,
                    struct jinja_value *ret)
 {
-    const struct jinja_value key = jinja_str(name);
     const struct jinja_value owner = *value; /* *ret may be *value */
-    int r;
 
-    if (owner.kind == JINJA_UNDEFINED) {
-        return jinja_fail_undefined(run, &owner);
-    }
-    r = find_attr(run, &owner, name, ret);
-    if (!r && !jinja_is_given(ret)) {
-        if (is_forbidden(&owner, name)) {
-            return unsafe(run, &owner, name, ret);
-        }
-        r = find_key(run, &owner, &key, ret);
-    }
-    return r || jinja_is_given(ret) ? r
-                                    : jinja_value_undefined(run, jinja_value_name(&owner), name, JINJA_WHY_NAME, ret);
+    return owner.kind == JINJA_UNDEFINED ? jinja_fail_undefined(run, &owner) : get_named(run, &owner, name, true, ret);
 }
 
 int jinja_get_item(struct jinja_run *run, const struct jinja_value *value, const struct jinja_value *key,
@@ -189,13 +194,7 @@ int jinja_get_item(struct jinja_run *run, const struct jinja_value *value, const
         return r;
     }
     if (key->kind == JINJA_STRING) {
-        if (is_forbidden(&owner, key->string)) {
-            return unsafe(run, &owner, key->string, ret);
-        }
-        r = find_attr(run, &owner, key->string, ret);
-        return r || jinja_is_given(ret)
-                   ? r
-                   : jinja_value_undefined(run, jinja_value_name(&owner), key->string, JINJA_WHY_NAME, ret);
+        return get_named(run, &owner, key->string, false, ret);
     }
     r = jinja_show_repr(run, key);
     r = r ? r : jinja_out_take(run, from, &name);

@@ -116,7 +116,7 @@ static int read_string(struct reader *reader, struct jinja_value *ret)
         end += reader->bytes[end] == '\\' ? 2 : 1;
     }
     if (end >= reader->n) {
-        return refuse(reader, "a string has no end");
+        return refuse(reader, "a string is not terminated");
     }
     out = jinja_run_alloc(reader->run, end - reader->at);
     if (!string || !out) {
@@ -127,7 +127,7 @@ static int read_string(struct reader *reader, struct jinja_value *ret)
         size_t n_out;
 
         if ((uint8_t)c < 0x20) {
-            return refuse(reader, "a control character stands in a string");
+            return refuse(reader, "a string contains a control character");
         }
         if (c != '\\') {
             out[n++] = c;
@@ -243,7 +243,7 @@ static int read_list(struct reader *reader, struct jinja_value *ret)
         r = r ? r : jinja_list_push(reader->run, ret->list, &item);
     } while (!r && take(reader, ','));
     if (!r && !take(reader, ']')) {
-        r = refuse(reader, "a list lacks , or ]");
+        r = refuse(reader, "expected , or ] in a list");
     }
     return r;
 }
@@ -259,17 +259,17 @@ static int read_dict(struct reader *reader, struct jinja_value *ret)
     }
     do {
         if (!take(reader, '"')) {
-            return refuse(reader, "an object lacks a key");
+            return refuse(reader, "expected a key in an object");
         }
         r = read_string(reader, &key);
         if (!r && !take(reader, ':')) {
-            r = refuse(reader, "an object lacks :");
+            r = refuse(reader, "expected : in an object");
         }
         r = r ? r : read_value(reader, &value);
         r = r ? r : jinja_dict_put(reader->run, ret->dict, &key, &value);
     } while (!r && take(reader, ','));
     if (!r && !take(reader, '}')) {
-        r = refuse(reader, "an object lacks , or }");
+        r = refuse(reader, "expected , or } in an object");
     }
     return r;
 }
@@ -315,7 +315,7 @@ int jinja_json_read(struct jinja_run *run, const char *bytes, size_t n, enum jin
     int r;
 
     if (!utf8_is_valid(bytes, n, &bad_at)) {
-        return jinja_fail(run, "JSON", "no valid UTF-8 at byte %zu", bad_at);
+        return jinja_fail(run, "JSON", "invalid UTF-8 at byte %zu", bad_at);
     }
     r = read_value(&reader, ret);
     if (!r && peek(&reader) != 0) {

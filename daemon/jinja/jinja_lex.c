@@ -192,7 +192,7 @@ static int take_string(struct lexer *lexer)
             return push(lexer, JINJA_TOKEN_STRING, from, at + 1 - from);
         }
     }
-    return refuse(lexer, "a string has no end");
+    return refuse(lexer, "a string is not terminated");
 }
 
 /* Returns the end of the digits at @at, which may have single underscores between them. */
@@ -250,7 +250,7 @@ static int follow_brackets(struct lexer *lexer, char c)
         return JINJA_OK;
     }
     if (lexer->n_brackets == 0 || lexer->brackets[--lexer->n_brackets] != c) {
-        return refuse(lexer, "a bracket is closed that is not open");
+        return refuse(lexer, "a closing bracket has no opening one");
     }
     return JINJA_OK;
 }
@@ -268,7 +268,7 @@ static int take_sign(struct lexer *lexer)
         }
     }
     if (n == 1 && !strchr("+-/*%~[](){}<>=.:|,;", lexer->source[from])) {
-        return refuse(lexer, "a character can't stand in a tag");
+        return refuse(lexer, "a character is not allowed in a tag");
     }
     r = follow_brackets(lexer, lexer->source[from]);
     if (r) {
@@ -285,7 +285,7 @@ static int take_token(struct lexer *lexer)
     const char c = lexer->source[from];
 
     if (c == 0) {
-        return refuse(lexer, "a zero byte can't stand in a tag");
+        return refuse(lexer, "a zero byte is not allowed in a tag");
     }
     if (c == '"' || c == '\'') {
         return take_string(lexer);
@@ -312,7 +312,7 @@ static int take_tag(struct lexer *lexer, bool is_print)
     while (!r) {
         skip_space(lexer);
         if (lexer->at == lexer->n) {
-            return refuse(lexer, is_print ? "{{ has no }}" : "{% has no %}");
+            return refuse(lexer, is_print ? "{{ is not closed by }}" : "{% is not closed by %}");
         }
         if (lexer->n_brackets == 0 && take_end(lexer, end, !is_print)) {
             return push(lexer, is_print ? JINJA_TOKEN_PRINT_END : JINJA_TOKEN_TAG_END, lexer->at, 0);

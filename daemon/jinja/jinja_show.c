@@ -223,26 +223,19 @@ static int write_range(struct writer *writer, const struct jinja_list *list)
     return jinja_out_write(writer->run, text, (size_t)n + 1, JINJA_FOREIGN);
 }
 
-static int write_list(struct writer *writer, const struct jinja_list *list)
+static int write_list(struct writer *writer, const struct jinja_value *value)
 {
-    static const struct {
-        const char *open;
-        const char *close;
-    } brackets[JINJA_FLAVOUR_COUNT] = {
-        [JINJA_FLAVOUR_LIST] = { "[", "]" },
-        [JINJA_FLAVOUR_TUPLE] = { "(", ")" },
-        [JINJA_FLAVOUR_KEYS] = { "dict_keys([", "])" },
-        [JINJA_FLAVOUR_VALUES] = { "dict_values([", "])" },
-        [JINJA_FLAVOUR_ITEMS] = { "dict_items([", "])" },
-        [JINJA_FLAVOUR_GENERATOR] = { "[", "]" }, /* Python would show an address */
-    };
-    const enum jinja_flavour flavour = writer->json ? JINJA_FLAVOUR_LIST : list->flavour;
+    const struct jinja_list *list = value->list;
+    const bool is_tuple = !writer->json && jinja_is_tuple(value);
+    /* Python would show the address of a generator. */
+    const bool is_plain = writer->json || jinja_is_sequence(value) || list->flavour == JINJA_FLAVOUR_GENERATOR;
     int r;
 
-    if (flavour == JINJA_FLAVOUR_RANGE) {
+    if (!is_plain && list->flavour == JINJA_FLAVOUR_RANGE) {
         return write_range(writer, list);
     }
-    r = put(writer, brackets[flavour].open);
+    r = is_plain ? JINJA_OK : put(writer, jinja_value_name(value));
+    r = r ? r : put(writer, is_tuple ? "(" : is_plain ? "[" : "([");
     writer->level++;
     for (size_t i = 0; !r && i < list->n; i++) {
         r = write_gap(writer, i > 0);
@@ -250,9 +243,9 @@ static int write_list(struct writer *writer, const struct jinja_list *list)
     }
     writer->level--;
     if (!r && list->n > 0) {
-        r = flavour == JINJA_FLAVOUR_TUPLE && list->n == 1 ? put(writer, ",") : write_gap(writer, false);
+        r = is_tuple && list->n == 1 ? put(writer, ",") : write_gap(writer, false);
     }
-    return r ? r : put(writer, brackets[flavour].close);
+    return r ? r : put(writer, is_tuple ? ")" : is_plain ? "]" : "])");
 }
 
 /* Writes a key of JSON, which is always a string. */
@@ -353,7 +346,7 @@ static int write_value(struct writer *writer, const struct jinja_value *value)
     } else if (value->kind == JINJA_DICT) {
         r = write_dict(writer, value->dict);
     } else if (value->kind == JINJA_LIST && (!writer->json || jinja_is_sequence(value))) {
-        r = write_list(writer, value->list);
+        r = write_list(writer, value);
     } else {
         r = write_other(writer, value);
     }

@@ -111,7 +111,7 @@ static int add_text(struct jinja_run *run, struct jinja_dict *message, const cha
     size_t bad_at;
 
     if (!utf8_is_valid(text.bytes, text.n, &bad_at)) {
-        diag_set(diag, "ValueError: the %s is no valid UTF-8: byte %zu (0x%02x) can't stand there", name, bad_at,
+        diag_set(diag, "ValueError: the %s is not valid UTF-8: byte %zu (0x%02x) is not allowed there", name, bad_at,
                  (uint8_t)text.bytes[bad_at]);
         return JINJA_FAILED;
     }

@@ -57,11 +57,11 @@ static int load_merge(struct vocab *vocab, uint32_t rank, struct gguf_text text,
         return refuse_merge(rank, "is longer than 1,024 bytes", diag);
     }
     if (!blank || blank + 1 == text.bytes + text.n) {
-        return refuse_merge(rank, "is no pair separated by a blank", diag);
+        return refuse_merge(rank, "is not a pair separated by a blank", diag);
     }
     if (!alphabet_decode(text.bytes, (size_t)(blank - text.bytes), bytes, &n_left) ||
         !alphabet_decode(blank + 1, (size_t)(text.bytes + text.n - blank - 1), bytes + n_left, &n_right)) {
-        return refuse_merge(rank, "has characters that stand for no byte", diag);
+        return refuse_merge(rank, "has characters outside the byte alphabet", diag);
     }
     pair.left = index_find(&vocab->index, bytes, n_left);
     pair.right = index_find(&vocab->index, bytes + n_left, n_right);
@@ -70,7 +70,7 @@ static int load_merge(struct vocab *vocab, uint32_t rank, struct gguf_text text,
         return refuse_merge(rank, "names a piece that is not among the tokens", diag);
     }
     if (!pairs_put(&vocab->pairs, &pair)) {
-        return refuse_merge(rank, "stands twice", diag);
+        return refuse_merge(rank, "is a duplicate", diag);
     }
     return VOCAB_OK;
 }

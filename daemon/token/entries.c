@@ -44,7 +44,7 @@ int vocab_load_kind(struct vocab *vocab, const struct gguf *gguf, struct diag *d
         return VOCAB_OK;
     }
     diag_blame(diag, KEY_MODEL,
-               "key " KEY_MODEL ": vocabularies of kind \"%.*s\" are not known, only \"llama\" and \"gpt2\"",
+               "key " KEY_MODEL ": vocabularies of kind \"%.*s\" are not supported, only \"llama\" and \"gpt2\"",
                (int)(model.n < 40 ? model.n : 40), model.bytes);
     return VOCAB_REFUSED;
 }
@@ -98,7 +98,7 @@ static int load_types(struct vocab *vocab, const struct gguf *gguf, struct diag 
         const uint32_t type = cursor_u32(&cursor);
 
         if (type < TOKEN_NORMAL || type > TOKEN_BYTE) {
-            diag_blame(diag, KEY_TYPES, "key " KEY_TYPES ": token %" PRIu32 " is of the unknown type %" PRId32, id,
+            diag_blame(diag, KEY_TYPES, "key " KEY_TYPES ": token %" PRIu32 " has the unknown type %" PRId32, id,
                        (int32_t)type);
             return VOCAB_REFUSED;
         }

@@ -2,7 +2,7 @@
  * Index: from the bytes of a vocabulary's entries to their ids
  *
  * Open addressing over slots of 8 bytes. base/map would need 40 bytes an entry, and its hash is too slow for a lookup
- * at every pair of symbols of a text. The salt keeps a stranger from aiming at one slot. Read-only once filled: any
+ * at every pair of symbols of a text. The salt keeps an attacker from aiming at one slot. Read-only once filled: any
  * thread.
  */
 #ifndef SOTTO_TOKEN_INDEX_H

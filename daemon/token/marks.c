@@ -130,7 +130,7 @@ int vocab_load_marks(struct vocab *vocab, const struct gguf *gguf, struct diag *
     vocab->prefix_blank = vocab->prefix_blank && spm;
     if (vocab->adds_bos && vocab->bos == VOCAB_NO_ID) {
         diag_blame(diag, KEY_PREFIX "add_bos_token",
-                   "key " KEY_PREFIX "add_bos_token: asks for a token before each text, but " KEY_PREFIX
+                   "key " KEY_PREFIX "add_bos_token: demands a token before each text, but " KEY_PREFIX
                    "bos_token_id does not say which");
         return VOCAB_REFUSED;
     }

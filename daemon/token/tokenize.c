@@ -186,11 +186,11 @@ static int tokenize(const struct vocab *vocab, const void *text, const uint8_t *
     int r;
 
     if (n > TEXT_BYTES_MAX) {
-        diag_set(diag, "the text has %zu bytes; %u are possible", n, TEXT_BYTES_MAX);
+        diag_set(diag, "the text has %zu bytes, more than %u", n, TEXT_BYTES_MAX);
         return TOKENIZE_TOO_MANY;
     }
     if (!utf8_is_valid(text, n, &bad_at)) {
-        diag_set(diag, "the text is no valid UTF-8: byte %zu (0x%02x) can't stand there", bad_at,
+        diag_set(diag, "the text is not valid UTF-8: byte %zu (0x%02x) is not allowed there", bad_at,
                  ((const uint8_t *)text)[bad_at]);
         return TOKENIZE_BAD_TEXT;
     }

@@ -1,7 +1,7 @@
 /*
  * Fuzz: the interface of libFuzzer and of the replay of the kept corpus
  *
- * A fuzzer passes arbitrary bytes to code that parses input of strangers, and checks what this code promises for any
+ * A fuzzer passes arbitrary bytes to code that parses untrusted input, and checks what this code promises for any
  * input, not only that nothing crashes. The same object is linked with libFuzzer (build/fuzz) and with replay.c, which
  * runs the kept corpus in every build.
  */

@@ -1,5 +1,5 @@
 /*
- * Fuzzer: a model file from a stranger
+ * Fuzzer: an untrusted model file
  *
  * The head is offered in growing pieces, as by a reader that does not know its length, and then walked: every key and
  * tensor must lie within the file. The last 3 bytes say how much larger than the input the file claims to be.

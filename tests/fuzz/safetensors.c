@@ -1,5 +1,5 @@
 /*
- * Fuzzer: a safetensors file from a stranger
+ * Fuzzer: an untrusted safetensors file
  *
  * For any head, an accepted tensor lies within the file, its shape fills its bytes, and its last byte can be read.
  */

@@ -1,5 +1,5 @@
 /*
- * Fuzzer: a chat template from a stranger, and its variables
+ * Fuzzer: an untrusted chat template and its variables
  *
  * The input up to the first zero byte is the template, behind it the JSON object of its variables. For any input the
  * run ends within its steps and bytes, with a text of which every byte is marked, or with a sentence.

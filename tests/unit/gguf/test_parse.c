@@ -193,7 +193,7 @@ START_TEST(array_whose_size_wraps_is_refused)
     maker_key_array(&maker, "x", GGUF_U32, (1ull << 62) + 4);
     maker_u64(&maker, 0);
     maker_u64(&maker, 0);
-    assert_refused(&maker, "key x: has a length that wraps");
+    assert_refused(&maker, "key x: has a length that overflows");
 }
 END_TEST
 
@@ -228,7 +228,7 @@ START_TEST(unknown_value_types_are_refused)
     maker_init(&maker, 3);
     maker_key(&maker, "x", GGUF_TYPE_COUNT);
     maker_u64(&maker, 0);
-    assert_refused(&maker, "key x: is of a type");
+    assert_refused(&maker, "key x: has a type");
     maker_init(&maker, 3);
     maker_key_array(&maker, "x", 0x80000000u, 1);
     maker_u64(&maker, 0);
@@ -243,7 +243,7 @@ START_TEST(doubled_key_is_refused)
     maker_init(&maker, 3);
     maker_key_u32(&maker, "x", 1);
     maker_key_u32(&maker, "x", 1);
-    assert_refused(&maker, "key x: stands twice");
+    assert_refused(&maker, "key x: is a duplicate");
 }
 END_TEST
 
@@ -336,7 +336,7 @@ START_TEST(row_that_is_no_whole_number_of_blocks_is_refused)
     struct maker maker;
 
     make_tensor(&maker, 1, dims, ELEM_Q4_0, 0, 64);
-    assert_refused(&maker, "tensor t: its rows of 33 elements are no whole number of Q4_0 blocks of 32");
+    assert_refused(&maker, "tensor t: its rows of 33 elements are not a whole number of Q4_0 blocks of 32");
 }
 END_TEST
 
@@ -401,7 +401,7 @@ START_TEST(tensor_names_must_be_short_and_single)
     maker_tensor(&maker, "t", 1, dims, ELEM_F32, 0);
     maker_tensor(&maker, "t", 1, dims, ELEM_F32, 32);
     maker_data(&maker, 32, 64);
-    assert_refused(&maker, "tensor t: stands twice");
+    assert_refused(&maker, "tensor t: is a duplicate");
 
     memset(name, 'n', 64);
     name[64] = '\0';

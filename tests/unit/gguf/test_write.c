@@ -261,10 +261,10 @@ START_TEST(broken_keys_and_tensors_are_refused_with_a_reason)
         uint64_t n_cols;
         const char *said;
     } wrongs[] = {
-        { "twice", ELEM_F32, 32, "stands twice" },
+        { "twice", ELEM_F32, 32, "or a duplicate" },
         { "", ELEM_F32, 32, "is empty" },
-        { "general.alignment", ELEM_F32, 32, "is the writer's" },
-        { "key", ELEM_Q4_0, 33, "no whole blocks" },
+        { "general.alignment", ELEM_F32, 32, "is reserved" },
+        { "key", ELEM_Q4_0, 33, "not whole blocks" },
         { "key", 63, 32, "no such type" },
     };
 
@@ -306,7 +306,7 @@ START_TEST(a_file_that_is_not_regular_is_never_replaced)
 
         gguf_put_u32(writer, "key", 1);
         ck_assert_int_eq(gguf_writer_begin(writer, path, force, &diag), GGUF_WRITE_REFUSED);
-        ck_assert_msg(strstr(diag.text, "no regular file") != NULL, "%s", diag.text);
+        ck_assert_msg(strstr(diag.text, "not a regular file") != NULL, "%s", diag.text);
     }
     ck_assert_int_eq(lstat(path, &about), 0);
     ck_assert(S_ISFIFO(about.st_mode));

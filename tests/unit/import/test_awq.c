@@ -194,7 +194,7 @@ START_TEST(a_scale_that_is_no_number_is_refused)
     ck_assert_int_eq(import_open(&import, make_folder(&packed, KNOWN), &diag), IMPORT_OK);
 
     ck_assert_int_eq(import_blocks(import, find_q(import), 3, 1, blocks, &diag), IMPORT_REFUSED);
-    ck_assert_ptr_nonnull(strstr(diag.text, "row 3 is no finite number"));
+    ck_assert_ptr_nonnull(strstr(diag.text, "row 3 is not a finite number"));
     import_close(import);
 }
 END_TEST

@@ -108,7 +108,7 @@ START_TEST(invalid_json_is_refused_with_its_place)
     fixture_write_text(path, "generation_config.json", "{\n\"eos_token_id\": }");
 
     ck_assert_int_eq(folder_open(&folder, path, &diag), FOLDER_REFUSED);
-    ck_assert_ptr_nonnull(strstr(diag.text, "generation_config.json: no valid JSON at line 2"));
+    ck_assert_ptr_nonnull(strstr(diag.text, "generation_config.json: invalid JSON at line 2"));
 }
 END_TEST
 

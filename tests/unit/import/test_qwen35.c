@@ -142,7 +142,7 @@ static const struct {
     { "\"full_attention\"]", "\"linear_attention\"]", "every 2 layers one" },
     { "\"linear_num_key_heads\": 2", "\"linear_num_key_heads\": 3", "do not fit each other" },
     { "\"linear_num_key_heads\": 2", "\"linear_num_key_heads\": 4000000000", "do not fit each other" },
-    { "\"linear_value_head_dim\": 2", "\"linear_value_head_dim\": 3", "no whole number of heads" },
+    { "\"linear_value_head_dim\": 2", "\"linear_value_head_dim\": 3", "not a whole number of heads" },
     { "\"linear_conv_kernel_dim\": 4", "\"linear_conv_kernel_dim\": 0", "do not fit each other" },
 };
 

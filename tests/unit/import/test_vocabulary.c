@@ -196,17 +196,17 @@ static const struct {
     const char *to;
     const char *says;
 } refused[] = {
-    { "\"BPE\"", "\"Unigram\"", "type \"Unigram\"; only BPE" },
-    { "\"use_regex\": true", "\"use_regex\": false", "no name that is known" },
+    { "\"BPE\"", "\"Unigram\"", "type \"Unigram\", but only BPE" },
+    { "\"use_regex\": true", "\"use_regex\": false", "no known name" },
     { "\"type\": \"BPE\",", "\"type\": \"BPE\", \"ignore_merges\": true,", "(whole words, ByteLevel)" },
     { "{", "{\"normalizer\": {\"type\": \"NFC\"},", "(NFC, ByteLevel)" },
     { "\"ab\": 3", "\"ab\": 8", "has the id 8, but the embedding has 8 rows" },
     { "\"ab\": 3", "\"ab\": -1", "has the id -1" },
-    { "\"ab\": 3", "\"ab\": 1", "is that of two tokens" },
+    { "\"ab\": 3", "\"ab\": 1", "belongs to two tokens" },
     { "\"id\": 5,", "", "lacks its id" },
-    { "[\"\\u0120\", \"ab\"]", "\"ab\"", "merge 1 is no pair" },
-    { "[\"\\u0120\", \"ab\"]", "[\"a\", \"b\", \"c\"]", "merge 1 is no pair" },
-    { "[\"\\u0120\", \"ab\"]", "[\"a b\", \"c\"]", "merge 1 is no pair" },
+    { "[\"\\u0120\", \"ab\"]", "\"ab\"", "merge 1 is not a pair" },
+    { "[\"\\u0120\", \"ab\"]", "[\"a\", \"b\", \"c\"]", "merge 1 is not a pair" },
+    { "[\"\\u0120\", \"ab\"]", "[\"a b\", \"c\"]", "merge 1 is not a pair" },
     { "\"merges\"", "\"fusions\"", "has no merges" },
     { "\"vocab\"", "\"words\"", "has no vocabulary" },
     { "\"ByteLevel\"", "\"Whitespace\"", "neither over bytes nor" },

@@ -263,9 +263,9 @@ START_TEST(syntax_errors_are_refused_with_their_line)
         { "{% for x in l %}", "expected endfor" },
         { "{% foo %}", "unknown tag 'foo'" },
         { "{% endif %}", "unknown tag 'endif'" },
-        { "{{ 'abc", "has no end" },
-        { "{{ x", "{{ has no }}" },
-        { "\n\n{% if", "line 3: {% has no %}" },
+        { "{{ 'abc", "is not terminated" },
+        { "{{ x", "{{ is not closed by }}" },
+        { "\n\n{% if", "line 3: {% is not closed by %}" },
         { "{# x", "comment" },
         { "{% raw %}", "raw" },
         { "{{ (1 }}", "bracket" },
@@ -283,10 +283,10 @@ START_TEST(syntax_errors_are_refused_with_their_line)
         { "{% import 'x' as y %}", "unknown tag 'import'" },
         { "{{ 99999999999999999999 }}", "64 bits" },
         { "{{ 0x }}", "64 bits" },
-        { "{{ $ }}", "can't stand in a tag" },
+        { "{{ $ }}", "is not allowed in a tag" },
         { "{{ a. }}", "expected a name" },
         { "{{ {1} }}", "expected :" },
-        { "{{ '\xff' }}", "no valid UTF-8" },
+        { "{{ '\xff' }}", "not valid UTF-8" },
     };
 
     for (size_t i = 0; i < COUNTOF(rows); i++) {

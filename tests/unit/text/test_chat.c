@@ -382,7 +382,7 @@ START_TEST(refusal_names_place_and_reason)
     assert_refused("x", &input, "variables: JSON: ");
     input.variables.n = 0;
     messages[0].content = text_of("ok \xc3(");
-    assert_refused("x", &input, "messages[0]: ValueError: the content is no valid UTF-8: byte 3");
+    assert_refused("x", &input, "messages[0]: ValueError: the content is not valid UTF-8: byte 3");
 }
 END_TEST
 

@@ -284,7 +284,7 @@ START_TEST(unknown_token_type_is_refused)
     const struct tiny_token odd[] = { { "a", 99, 0 } };
 
     tiny_spm_keys(&maker, odd, 1);
-    tiny_refused(&maker, "token 256 is of the unknown type 99");
+    tiny_refused(&maker, "token 256 has the unknown type 99");
 }
 END_TEST
 
@@ -315,13 +315,13 @@ START_TEST(merges_must_be_pairs_of_known_tokens)
         const char *merge;
         const char *word;
     } cases[] = {
-        { "ab", "no pair" },
-        { "", "no pair" },
-        { "a ", "no pair" },
-        { " ", "no pair" },
-        { "a b c", "for no byte" },
+        { "ab", "not a pair" },
+        { "", "not a pair" },
+        { "a ", "not a pair" },
+        { " ", "not a pair" },
+        { "a b c", "outside the byte alphabet" },
         { "b a", "names" },
-        { "\xe4\xb8\xad a", "for no byte" },
+        { "\xe4\xb8\xad a", "outside the byte alphabet" },
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -337,7 +337,7 @@ START_TEST(duplicate_merge_is_refused)
     static const char *const merges[] = { "a b", "a b" };
 
     tiny_bpe_keys(&maker, "gpt-2", letters, COUNT(letters), merges, 2);
-    tiny_refused(&maker, "merge 1 stands twice");
+    tiny_refused(&maker, "merge 1 is a duplicate");
 }
 END_TEST
 
