@@ -182,7 +182,7 @@ static void add_devices(const struct gpu *devices, uint32_t n, uint32_t ours, st
  * over; so that what is left out when there is too much is what is worth least. */
 static void add_sources(const struct list *sources, uint32_t each, struct scan_result *scan_result)
 {
-    for (int turn = 0; turn < 3; turn++) {
+    for (int pass = 0; pass < 3; pass++) {
         uint32_t n_of[READING_QUANTITY_COUNT] = { 0 };
         const struct list *link;
 
@@ -191,7 +191,7 @@ static void add_sources(const struct list *sources, uint32_t each, struct scan_r
             const bool is_wanted = source_rank(source) != SOURCE_PASSED_OVER;
 
             n_of[source->quantity] += is_wanted;
-            if (turn == (!is_wanted ? 2 : n_of[source->quantity] <= each ? 0 : 1)) {
+            if (pass == (!is_wanted ? 2 : n_of[source->quantity] <= each ? 0 : 1)) {
                 scan_result_add(scan_result, source);
             }
         }

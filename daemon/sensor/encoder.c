@@ -155,9 +155,9 @@ int encoder_sample(struct encoder *encoder, const struct sampler *sampler, enum 
     sample.readings = encoder->reading_list;
     list_for_each (link, &sampler->channels) {
         const struct channel *channel = container_of(link, struct channel, link);
-        bool is_told = scope == ENCODER_ALL ? channel->was_read : scope == ENCODER_NEW && channel->is_new;
+        bool is_included = scope == ENCODER_ALL ? channel->was_read : scope == ENCODER_NEW && channel->is_new;
 
-        if (!is_told || !channel->is_named || sample.n_readings == FINDER_SOURCES_MAX) {
+        if (!is_included || !channel->is_named || sample.n_readings == FINDER_SOURCES_MAX) {
             continue;
         }
         write_reading(channel, now_us, &encoder->readings[sample.n_readings++]);

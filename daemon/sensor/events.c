@@ -4,16 +4,16 @@
 #include <string.h>
 #include <unistd.h>
 
-struct hearing {
+struct receiver {
     const struct events_sink *sink;
     void *owner;
 };
 
-void events_open(struct events *events, bool hears_kernel)
+void events_open(struct events *events, bool listens_to_kernel)
 {
     events->thermal.fd = -1;
     events->uevent_fd = -1;
-    if (!hears_kernel) {
+    if (!listens_to_kernel) {
         return;
     }
     if (netlink_open(&events->thermal, false)) {
@@ -50,7 +50,7 @@ int events_uevent_fd(const struct events *events)
 
 static void on_thermal(void *owner, const struct thermal_event *event)
 {
-    const struct hearing *hearing = owner;
+    const struct receiver *receiver = owner;
 
     switch (event->kind) {
     case THERMAL_ZONE_CREATED:
@@ -62,13 +62,13 @@ static void on_thermal(void *owner, const struct thermal_event *event)
     case THERMAL_TRIP_DELETED:
     case THERMAL_COOLING_ADDED:
     case THERMAL_COOLING_DELETED:
-        hearing->sink->on_thermal(hearing->owner, true);
+        receiver->sink->on_thermal(receiver->owner, true);
         break;
     case THERMAL_OTHER:
     case THERMAL_TRIP_UP:
     case THERMAL_TRIP_DOWN:
     case THERMAL_COOLING_STATE:
-        hearing->sink->on_thermal(hearing->owner, false);
+        receiver->sink->on_thermal(receiver->owner, false);
         break;
     case THERMAL_GOVERNOR_CHANGED:
     case THERMAL_SAMPLED:
@@ -79,25 +79,25 @@ static void on_thermal(void *owner, const struct thermal_event *event)
 
 static void on_uevent(void *owner, const struct uevent *uevent)
 {
-    const struct hearing *hearing = owner;
+    const struct receiver *receiver = owner;
 
     (void)uevent;
-    hearing->sink->on_device(hearing->owner);
+    receiver->sink->on_device(receiver->owner);
 }
 
 void events_read(struct events *events, const struct events_sink *sink, void *owner)
 {
-    struct hearing hearing = { .sink = sink, .owner = owner };
+    struct receiver receiver = { .sink = sink, .owner = owner };
     bool lost = false;
 
-    if (events->thermal.fd >= 0 && netlink_read(&events->thermal, on_thermal, &hearing)) {
+    if (events->thermal.fd >= 0 && netlink_read(&events->thermal, on_thermal, &receiver)) {
         netlink_close(&events->thermal);
         events->thermal.fd = -1;
     }
     if (events->uevent_fd < 0) {
         return;
     }
-    if (uevent_read(events->uevent_fd, on_uevent, &hearing, &lost)) {
+    if (uevent_read(events->uevent_fd, on_uevent, &receiver, &lost)) {
         close(events->uevent_fd);
         events->uevent_fd = -1;
     } else if (lost) {

@@ -20,7 +20,7 @@ struct events_sink {
     void (*on_device)(void *owner);
 };
 
-void events_open(struct events *events, bool hears_kernel);
+void events_open(struct events *events, bool listens_to_kernel);
 void events_close(struct events *events);
 
 int events_thermal_fd(const struct events *events);

@@ -64,11 +64,11 @@ static void *run(void *owner)
 
     pthread_mutex_lock(&finder->lock);
     while (!finder->is_ending) {
-        if (!finder->is_asked) {
+        if (!finder->is_requested) {
             pthread_cond_wait(&finder->wake, &finder->lock);
             continue;
         }
-        finder->is_asked = false;
+        finder->is_requested = false;
         finder->is_scanning = true;
         pthread_mutex_unlock(&finder->lock);
         scan(finder);
@@ -103,19 +103,19 @@ int finder_open(struct finder *finder, const struct finder_table *table, void *o
 void finder_request(struct finder *finder)
 {
     pthread_mutex_lock(&finder->lock);
-    finder->is_asked = true;
+    finder->is_requested = true;
     pthread_cond_signal(&finder->wake);
     pthread_mutex_unlock(&finder->lock);
 }
 
-bool finder_take(struct finder *finder, struct scan_result *ret_finding)
+bool finder_take(struct finder *finder, struct scan_result *ret_result)
 {
     bool is_done;
 
     pthread_mutex_lock(&finder->lock);
     is_done = finder->is_done;
     if (is_done) {
-        *ret_finding = finder->result;
+        *ret_result = finder->result;
         finder->is_done = false;
     }
     pthread_mutex_unlock(&finder->lock);

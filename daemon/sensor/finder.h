@@ -63,7 +63,7 @@ struct finder {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     int notify_fd;
-    bool is_asked; /* under the lock, as all below */
+    bool is_requested; /* under the lock, as all below */
     bool is_scanning;
     bool is_done; /* @result is new */
     bool is_ending;
@@ -80,8 +80,8 @@ int finder_open(struct finder *finder, const struct finder_table *table, void *o
 /* Asks for a scan; one that is under way is followed by another. */
 void finder_request(struct finder *finder);
 
-/* True if a scan has ended since: its result is in @ret_finding. */
-bool finder_take(struct finder *finder, struct scan_result *ret_finding);
+/* True if a scan has ended since: its result is in @ret_result. */
+bool finder_take(struct finder *finder, struct scan_result *ret_result);
 
 /* Ends the thread; with @clears it destroys the sources first. False: it is inside a scan that does not end. */
 bool finder_close(struct finder *finder, bool clears);

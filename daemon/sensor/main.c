@@ -81,7 +81,7 @@ static int run(const struct options *options)
     }
     harden(config.client_fd >= 0);
     config.is_limited = discovery->root.is_machine && !harden_sees_others();
-    config.hears_kernel = discovery->root.is_machine;
+    config.listens_to_kernel = discovery->root.is_machine;
     config.finder = &discovery_table;
     config.owner = discovery;
     code = sensor_run(&config, &is_free);

@@ -179,7 +179,7 @@ int readers_submit(struct readers *readers, struct read_job *job, uint64_t now_u
     }
     pthread_mutex_lock(&readers->lock);
     job->state = READ_JOB_QUEUED;
-    job->asked_us = now_us;
+    job->submitted_us = now_us;
     list_append(&job->reader->queue, &job->link);
     pthread_cond_signal(&job->reader->wake);
     pthread_mutex_unlock(&readers->lock);
@@ -236,7 +236,7 @@ bool readers_is_overdue(struct readers *readers, struct read_job *job, uint64_t 
 
     pthread_mutex_lock(&readers->lock);
     state = job->state;
-    is_overdue = (state == READ_JOB_QUEUED || state == READ_JOB_READING) && now_us - job->asked_us >= us;
+    is_overdue = (state == READ_JOB_QUEUED || state == READ_JOB_READING) && now_us - job->submitted_us >= us;
     is_inside = is_overdue && state == READ_JOB_READING && job->reader == readers->quick;
     pthread_mutex_unlock(&readers->lock);
     if (is_inside) {

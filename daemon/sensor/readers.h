@@ -33,7 +33,7 @@ struct read_job {
     struct list link;      /* reader::queue or readers::done */
     struct source *source; /* read by its reader alone */
     struct reader *reader; /* NULL: none yet */
-    uint64_t asked_us;
+    uint64_t submitted_us;
     /* Under the lock while it does not rest. */
     enum read_job_state state;
     struct reading reading;

@@ -29,7 +29,7 @@ void sampler_finish(struct sampler *sampler)
 
 /* ---- what there is */
 
-static struct channel *find_gauge(struct sampler *sampler, const struct source *source)
+static struct channel *find_channel(struct sampler *sampler, const struct source *source)
 {
     struct list *link;
 
@@ -43,7 +43,7 @@ static struct channel *find_gauge(struct sampler *sampler, const struct source *
     return NULL;
 }
 
-static struct channel *make_gauge(struct sampler *sampler, const struct source_facts *facts, uint64_t now_us)
+static struct channel *make_channel(struct sampler *sampler, const struct source_facts *facts, uint64_t now_us)
 {
     size_t n_clients = facts->tells_clients ? 2 * SOURCE_CLIENTS_MAX : 0;
     struct channel *channel = mem_calloc(MEM_MISC, 1, sizeof(*channel) + n_clients * sizeof(struct source_client));
@@ -95,10 +95,10 @@ static bool same_devices(const struct sampler *sampler, const struct scan_result
 /* The gauge of @facts, new or known, at the end of the list. */
 static int take_facts(struct sampler *sampler, const struct source_facts *facts, uint64_t now_us)
 {
-    struct channel *channel = find_gauge(sampler, facts->source);
+    struct channel *channel = find_channel(sampler, facts->source);
 
     if (!channel) {
-        channel = make_gauge(sampler, facts, now_us);
+        channel = make_channel(sampler, facts, now_us);
         if (!channel) {
             return err_new(-ENOMEM);
         }
@@ -355,11 +355,11 @@ uint64_t sampler_step(struct sampler *sampler, uint64_t now_us)
         if (is_passed_over(channel)) {
             continue;
         }
-        if (channel->job.asked_us) {
+        if (channel->job.submitted_us) {
             if (readers_is_overdue(sampler->readers, &channel->job, now_us, SAMPLER_OVERDUE_US)) {
                 mark_overdue(channel, now_us);
-            } else if (channel->job.asked_us + SAMPLER_OVERDUE_US < next_us) {
-                next_us = channel->job.asked_us + SAMPLER_OVERDUE_US;
+            } else if (channel->job.submitted_us + SAMPLER_OVERDUE_US < next_us) {
+                next_us = channel->job.submitted_us + SAMPLER_OVERDUE_US;
             }
             continue;
         }
@@ -403,7 +403,7 @@ bool sampler_collect(struct sampler *sampler, uint64_t now_us)
     while ((job = readers_take(sampler->readers))) {
         struct channel *channel = container_of(job, struct channel, job);
 
-        job->asked_us = 0;
+        job->submitted_us = 0;
         take_reading(sampler, channel, now_us);
         any = true;
     }
@@ -420,7 +420,7 @@ bool sampler_is_pending(const struct sampler *sampler)
     list_for_each (link, &sampler->channels) {
         const struct channel *channel = container_of(link, struct channel, link);
 
-        if (channel->job.asked_us && !channel->is_overdue) {
+        if (channel->job.submitted_us && !channel->is_overdue) {
             return true;
         }
     }

@@ -47,13 +47,13 @@ struct sensor {
     struct buf out;
     int notify_fd;
     int signals;
-    bool has_scan;     /* of this time that somebody is here */
-    bool was_awake;    /* somebody was here at the last turn */
-    bool is_event;     /* what is new is so because of one */
-    uint64_t scan_us;  /* when to look again */
-    uint64_t asked_us; /* when the last scan was asked for */
-    uint64_t hurry_us; /* last event that was followed */
-    uint64_t new_us;   /* since when something is untold; 0: nothing is */
+    bool has_scan;              /* of this time that somebody is here */
+    bool was_awake;             /* somebody was here at the last turn */
+    bool is_event;              /* what is new is so because of one */
+    uint64_t scan_us;           /* when to look again */
+    uint64_t scan_requested_us; /* when the last scan was asked for */
+    uint64_t hurry_us;          /* last event that was followed */
+    uint64_t new_us;            /* since when something is untold; 0: nothing is */
     uint64_t sent_us;
     struct suspend suspend; /* of the machine */
     bool is_ending;
@@ -255,7 +255,7 @@ static void on_signal(struct sensor *sensor)
 
 static uint64_t scan_due_us(const struct sensor *sensor)
 {
-    uint64_t rested_us = sensor->asked_us + SCAN_REST_US;
+    uint64_t rested_us = sensor->scan_requested_us + SCAN_REST_US;
 
     return sensor->scan_us > rested_us ? sensor->scan_us : rested_us;
 }
@@ -263,7 +263,7 @@ static uint64_t scan_due_us(const struct sensor *sensor)
 static void scan_if_due(struct sensor *sensor, uint64_t now_us)
 {
     if (now_us >= scan_due_us(sensor)) {
-        sensor->asked_us = now_us;
+        sensor->scan_requested_us = now_us;
         sensor->scan_us = now_us + SCAN_US;
         finder_request(&sensor->finder);
     }
@@ -275,7 +275,7 @@ static void wake(struct sensor *sensor, uint64_t now_us)
     sensor->was_awake = true;
     sensor->sent_us = now_us;
     sensor->scan_us = now_us;
-    sensor->asked_us = 0;
+    sensor->scan_requested_us = 0;
     sensor->has_scan = false;
     sampler_wake(&sensor->sampler, now_us);
 }
@@ -409,7 +409,7 @@ static int open_all(struct sensor *sensor)
     sampler_init(&sensor->sampler, &sensor->readers);
     sensor->sampler.least_ms = sensor->config->least_ms;
     peers_init(&sensor->peers, sensor->config->uid);
-    events_open(&sensor->events, sensor->config->hears_kernel);
+    events_open(&sensor->events, sensor->config->listens_to_kernel);
     encoder_init(&sensor->encoder);
     buf_init(&sensor->out, MEM_WIRE, PEERS_OUT_MAX);
     if (sensor->config->client_fd >= 0) {

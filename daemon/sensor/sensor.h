@@ -12,12 +12,12 @@
 #include <sys/types.h>
 
 struct sensor_config {
-    int listen_fd;     /* a socket that listens; below 0: none */
-    int client_fd;     /* a socket to one client, with whom the process ends; below 0: none */
-    uid_t uid;         /* who may connect, beside root and ourselves */
-    uint32_t least_ms; /* never read faster than this, whatever is asked; 0: as asked */
-    bool is_limited;   /* processes of others can't be looked at */
-    bool hears_kernel; /* of this machine, not of a tree of files */
+    int listen_fd;          /* a socket that listens; below 0: none */
+    int client_fd;          /* a socket to one client, with whom the process ends; below 0: none */
+    uid_t uid;              /* who may connect, beside root and ourselves */
+    uint32_t least_ms;      /* never read faster than this, whatever is asked; 0: as asked */
+    bool is_limited;        /* processes of others can't be looked at */
+    bool listens_to_kernel; /* of this machine, not of a tree of files */
     const struct finder_table *finder;
     void *owner; /* of the finder's table */
 };

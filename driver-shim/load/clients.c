@@ -219,7 +219,7 @@ int clients_update(struct clients *clients, uint32_t minor, const struct fdinfo 
             return r;
         }
         client = &clients->all[clients->n++];
-        *client = (struct client){ .minor = minor, .id = fdinfo->client, .kept = -1 };
+        *client = (struct client){ .minor = minor, .id = fdinfo->client, .cached_fd = -1 };
     }
     client->is_seen = true;
     clients_update_known(clients, client, fdinfo, now_us);

@@ -48,7 +48,7 @@ struct client {
     uint64_t id;
     uint32_t pid; /* one process that holds it, and by which descriptor */
     uint32_t fd;
-    int kept;         /* caller's: descriptor of that fdinfo file, kept open; -1: none */
+    int cached_fd;    /* caller's: descriptor of that fdinfo file, kept open; -1: none */
     char name[16];    /* caller's: of the process */
     uint64_t read_us; /* when the counters below were read */
     uint64_t n_samples;

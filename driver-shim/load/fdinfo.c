@@ -20,7 +20,7 @@
 #define FULL_PERMILLE 1000u
 
 /* Descriptors that are kept open. A process may have 1024 by default; other sources need some, too. */
-#define KEPT_MAX 256u
+#define CACHED_MAX 256u
 
 /* Counters that stand still for so long are looked at: is the device busy all the same? */
 #define STILL_US 1000000u
@@ -44,7 +44,7 @@ struct watcher {
     struct clients clients;
     struct proc_counts counts; /* of the last whole walk */
     uint64_t now_us;           /* of this turn */
-    uint32_t n_kept;
+    uint32_t n_cached;
     uint32_t n_silent; /* descriptors of the walk under way, without a client id */
     uint32_t n_silent_last;
     uint32_t n_failed; /* clients that there was no memory for */
@@ -59,9 +59,9 @@ struct watcher {
 
 static void close_kept(struct watcher *watcher, struct client *client)
 {
-    if (client->kept >= 0) {
-        fd_closep(&client->kept);
-        watcher->n_kept--;
+    if (client->cached_fd >= 0) {
+        fd_closep(&client->cached_fd);
+        watcher->n_cached--;
     }
 }
 
@@ -190,14 +190,14 @@ static void begin_walk(struct watcher *watcher)
 
 static void read_client(struct watcher *watcher, struct client *client)
 {
-    int *kept = client->kept >= 0 || watcher->n_kept < KEPT_MAX ? &client->kept : NULL;
-    const bool was_kept = client->kept >= 0;
+    int *cached_fd = client->cached_fd >= 0 || watcher->n_cached < CACHED_MAX ? &client->cached_fd : NULL;
+    const bool was_cached = client->cached_fd >= 0;
     struct fdinfo fdinfo;
     const char *text;
     size_t n;
-    int r = proc_read(watcher->proc, client->pid, client->fd, kept, &text, &n);
+    int r = proc_read(watcher->proc, client->pid, client->fd, cached_fd, &text, &n);
 
-    watcher->n_kept += (client->kept >= 0) - was_kept;
+    watcher->n_cached += (client->cached_fd >= 0) - was_cached;
     if (r || !fdinfo_parse(&fdinfo, text, n) || !fdinfo.has_client || fdinfo.client != client->id) {
         /* Ended, closed, or handed on: the next walk knows. */
         close_kept(watcher, client);
@@ -277,7 +277,7 @@ static uint32_t blind_permille(const struct watcher *watcher, const struct clien
         return FULL_PERMILLE;
     }
     if (counts->n_refused > 0) {
-        blind = num_div_up((uint64_t)counts->n_refused * FULL_PERMILLE, counts->n_refused + counts->n_looked);
+        blind = num_div_up((uint64_t)counts->n_refused * FULL_PERMILLE, counts->n_refused + counts->n_visited);
     }
     if (counts->n_unread > 0) {
         blind =
@@ -304,7 +304,7 @@ static bool is_unknown(const struct watcher *watcher, const struct clients_sum *
         reading_not(reading, READING_ABSENT, now_us, "the device is gone");
     } else if (counts->is_empty) {
         reading_not(reading, READING_ABSENT, now_us, "there are no processes below /proc");
-    } else if (counts->n_looked == 0 && (counts->is_hidden || counts->n_refused > 0)) {
+    } else if (counts->n_visited == 0 && (counts->is_hidden || counts->n_refused > 0)) {
         reading_not(reading, READING_FORBIDDEN, now_us,
                     counts->is_hidden ? "other processes don't show (hidepid)"
                                       : "no other process may be looked into: CAP_SYS_PTRACE is missing");
@@ -361,7 +361,7 @@ static void destroy(void *body)
     struct watcher *watcher = body;
 
     for (uint32_t i = 0; i < watcher->clients.n; i++) {
-        fd_closep(&watcher->clients.all[i].kept);
+        fd_closep(&watcher->clients.all[i].cached_fd);
     }
     clients_finish(&watcher->clients);
     proc_destroy(watcher->proc);

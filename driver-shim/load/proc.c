@@ -56,7 +56,7 @@ struct proc {
 };
 
 /* Of a walk over one process. */
-struct look {
+struct visit {
     struct proc *proc;
     uint32_t pid;
     int fd; /* of its folder of descriptors */
@@ -249,9 +249,9 @@ static int map_gone(int r)
     return r == -ESRCH ? -ENOENT : r;
 }
 
-int proc_read(struct proc *proc, uint32_t pid, uint32_t fd, int *kept, const char **ret_text, size_t *ret_n)
+int proc_read(struct proc *proc, uint32_t pid, uint32_t fd, int *cached_fd, const char **ret_text, size_t *ret_n)
 {
-    cleanup(fd_closep) int opened = kept ? fd_steal(kept) : -1;
+    cleanup(fd_closep) int opened = cached_fd ? fd_steal(cached_fd) : -1;
     char name[NAME_BYTES];
     int r;
 
@@ -268,8 +268,8 @@ int proc_read(struct proc *proc, uint32_t pid, uint32_t fd, int *kept, const cha
     }
     *ret_text = proc->text;
     /* A tree's files are opened anew each time, so that it can change as a machine does. */
-    if (kept && proc->root->is_machine) {
-        *kept = fd_steal(&opened);
+    if (cached_fd && proc->root->is_machine) {
+        *cached_fd = fd_steal(&opened);
     }
     return 0;
 }
@@ -343,9 +343,9 @@ static bool parse_node(const char *text, uint32_t *ret_minor)
     return false;
 }
 
-static bool is_ours(const struct look *look, const char *name, const char *link)
+static bool is_ours(const struct visit *visit, const char *name, const char *link)
 {
-    const struct proc *proc = look->proc;
+    const struct proc *proc = visit->proc;
     struct stat st;
     uint32_t node;
 
@@ -353,7 +353,7 @@ static bool is_ours(const struct look *look, const char *name, const char *link)
         return false;
     }
     /* Names may lie (a container's own /dev); numbers don't. */
-    if (proc->root->is_machine && fstatat(look->fd, name, &st, 0) == 0 && S_ISCHR(st.st_mode)) {
+    if (proc->root->is_machine && fstatat(visit->fd, name, &st, 0) == 0 && S_ISCHR(st.st_mode)) {
         if (major(st.st_rdev) != DRM_MAJOR) {
             return false;
         }
@@ -367,10 +367,10 @@ static bool is_ours(const struct look *look, const char *name, const char *link)
     return false;
 }
 
-static bool look_at(void *context, const char *name)
+static bool visit_descriptor(void *context, const char *name)
 {
-    struct look *look = context;
-    struct proc *proc = look->proc;
+    struct visit *visit = context;
+    struct proc *proc = visit->proc;
     char link[128];
     const char *text;
     uint32_t fd;
@@ -381,67 +381,67 @@ static bool look_at(void *context, const char *name)
     if (!parse_id(name, &fd)) {
         return true;
     }
-    if (look->n_links++ == PROC_LINKS_MAX) {
-        look->is_refused = true;
+    if (visit->n_links++ == PROC_LINKS_MAX) {
+        visit->is_refused = true;
         return false;
     }
-    look->cost += COST_LINK;
-    n = readlinkat(look->fd, name, link, sizeof(link) - 1);
+    visit->cost += COST_LINK;
+    n = readlinkat(visit->fd, name, link, sizeof(link) - 1);
     if (n < 0) {
-        look->is_refused = errno == EACCES || errno == EPERM;
-        return !look->is_refused;
+        visit->is_refused = errno == EACCES || errno == EPERM;
+        return !visit->is_refused;
     }
     link[n] = '\0';
-    if (link[0] != '/' || !is_ours(look, name, link)) {
+    if (link[0] != '/' || !is_ours(visit, name, link)) {
         return true;
     }
-    r = proc_read(proc, look->pid, fd, NULL, &text, &n_text);
+    r = proc_read(proc, visit->pid, fd, NULL, &text, &n_text);
     if (r == -ENOENT) {
         return true;
     }
-    look->cost += COST_OPEN + COST_PAGE;
+    visit->cost += COST_OPEN + COST_PAGE;
     if (r) {
         proc->counts.n_unread++;
         return true;
     }
-    look->cost += (uint32_t)(n_text / 4096) * COST_PAGE;
+    visit->cost += (uint32_t)(n_text / 4096) * COST_PAGE;
     proc->counts.n_read++;
-    look->found(look->context, look->pid, fd, text, n_text);
+    visit->found(visit->context, visit->pid, fd, text, n_text);
     return true;
 }
 
-static uint32_t look_into(struct proc *proc, uint32_t pid, proc_fn found, void *context)
+static uint32_t visit_process(struct proc *proc, uint32_t pid, proc_fn found, void *context)
 {
-    struct look look = { .proc = proc, .pid = pid, .cost = COST_OPEN, .found = found, .context = context };
+    struct visit visit = { .proc = proc, .pid = pid, .cost = COST_OPEN, .found = found, .context = context };
     cleanup(fd_closep) int fd = -1;
     char name[NAME_BYTES];
     int r;
 
     snprintf(name, sizeof(name), "%u/fd", pid);
     fd = open_name(proc, name, O_DIRECTORY);
-    look.fd = fd;
-    r = fd < 0 ? map_gone(fd) : list(proc, fd, look_at, &look);
+    visit.fd = fd;
+    r = fd < 0 ? map_gone(fd) : list(proc, fd, visit_descriptor, &visit);
     if (r == -ENOENT) {
-        return look.cost; /* it ended */
+        return visit.cost; /* it ended */
     }
-    if (r || look.is_refused) {
+    if (r || visit.is_refused) {
         proc->counts.n_refused += !is_kernel_thread(proc, pid);
-        return look.cost + COST_OPEN;
+        return visit.cost + COST_OPEN;
     }
-    proc->counts.n_looked += look.n_links > 0 && pid != proc->self;
-    return look.cost;
+    proc->counts.n_visited += visit.n_links > 0 && pid != proc->self;
+    return visit.cost;
 }
 
-bool proc_continue(struct proc *proc, uint32_t budget, proc_fn found, void *context, struct proc_counts *ret_tally)
+bool proc_continue(struct proc *proc, uint32_t budget, proc_fn found, void *context, struct proc_counts *ret_counts)
 {
     uint32_t cost = 0;
 
     while (proc->at < proc->n_pids && cost < budget) {
-        cost += look_into(proc, proc->pids[proc->at++], found, context);
+        cost += visit_process(proc, proc->pids[proc->at++], found, context);
     }
     if (proc->at < proc->n_pids) {
         return false;
     }
-    *ret_tally = proc->counts;
+    *ret_counts = proc->counts;
     return true;
 }

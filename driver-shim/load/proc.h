@@ -21,7 +21,7 @@ struct proc;
 #define PROC_LINKS_MAX 8192u
 
 struct proc_counts {
-    uint32_t n_looked;  /* processes with descriptors, other than this one, that could be looked into */
+    uint32_t n_visited; /* processes with descriptors, other than this one, that could be looked into */
     uint32_t n_refused; /* processes that could not; kernel threads are left out */
     bool is_hidden;     /* there is no process 1: others don't show at all */
     bool is_empty;      /* there is no process at all: a tree that was recorded without them */
@@ -42,14 +42,14 @@ void proc_set_minors(struct proc *proc, const uint32_t *minors, uint32_t n_minor
 /* Begins a walk. A fault says that /proc itself can't be read. */
 int proc_begin(struct proc *proc);
 
-/* Goes on for about @budget. True: at the end; *ret_tally is filled then. */
-bool proc_continue(struct proc *proc, uint32_t budget, proc_fn found, void *context, struct proc_counts *ret_tally);
+/* Goes on for about @budget. True: at the end; *ret_counts is filled then. */
+bool proc_continue(struct proc *proc, uint32_t budget, proc_fn found, void *context, struct proc_counts *ret_counts);
 
 /*
- * Reads one fdinfo file. @kept: in and out, a descriptor to be kept for the next time (-1: none yet), or NULL. The
+ * Reads one fdinfo file. @cached_fd: in and out, a descriptor to be kept for the next time (-1: none yet), or NULL. The
  * text lives until the next call. -ENOENT: it is gone; -EFBIG: longer than FDINFO_BYTES_MAX.
  */
-int proc_read(struct proc *proc, uint32_t pid, uint32_t fd, int *kept, const char **ret_text, size_t *ret_n);
+int proc_read(struct proc *proc, uint32_t pid, uint32_t fd, int *cached_fd, const char **ret_text, size_t *ret_n);
 
 /* Name of a process, or "". */
 void proc_name(struct proc *proc, uint32_t pid, char *name, size_t cap);

@@ -43,7 +43,7 @@ static bool is_alike(const struct kobject *a, const struct kobject *b)
     return strcmp(a->name, b->name) == 0 && strcmp(a->device, b->device) == 0;
 }
 
-int kobject_list(const struct root *root, const struct kobject_class *class, struct kobject **ret_places,
+int kobject_list(const struct root *root, const struct kobject_class *class, struct kobject **ret_kobjects,
                  uint32_t *ret_n)
 {
     cleanup(mem_freep) struct kobject *kobjects = NULL;
@@ -51,7 +51,7 @@ int kobject_list(const struct root *root, const struct kobject_class *class, str
     uint32_t n = 0;
 
     kobject_numbers_list(root, class->folder, class->prefix, &numbers);
-    *ret_places = NULL;
+    *ret_kobjects = NULL;
     *ret_n = 0;
     if (numbers.n == 0) {
         return 0;
@@ -72,7 +72,7 @@ int kobject_list(const struct root *root, const struct kobject_class *class, str
         }
         n++;
     }
-    *ret_places = steal(&kobjects);
+    *ret_kobjects = steal(&kobjects);
     *ret_n = n;
     return 0;
 }

@@ -30,7 +30,7 @@ struct kobject {
 
 /* All of @class that have a name, by number. A block of MEM_MISC, mem_free(); NULL with *ret_n 0: there are none. 0
  * or -ENOMEM. */
-int kobject_list(const struct root *root, const struct kobject_class *class, struct kobject **ret_places,
+int kobject_list(const struct root *root, const struct kobject_class *class, struct kobject **ret_kobjects,
                  uint32_t *ret_n);
 
 /* True if @kobject is where it was, or was found under another number, which it has now. */

@@ -28,7 +28,7 @@ BANS = [
         "every block has a kind: use mem_alloc() and its like"),
     Ban("unbounded", "strcpy strcat sprintf vsprintf gets stpcpy alloca", ALL, (), "writes without a bound"),
     Ban("ambiguous", "strtok atoi atol atoll atof", ALL, (), "can't tell a failure, or keeps hidden state"),
-    Ban("environment", "getenv secure_getenv setenv putenv unsetenv", ALL, ("daemon/*/options.c", "clients/*"),
+    Ban("environment", "getenv secure_getenv setenv putenv unsetenv", ALL, ("daemon/*/options.c", "daemon/app/cmdline.c", "clients/*"),
         "the environment is read once, in the options.c of a program"),
     Ban("exit", "exit _exit quick_exit _Exit", ALL, MAINS, "only a main may end the process"),
     Ban("abort", "abort", ALL, ("daemon/base/mem.c", "daemon/base/clock.c"),

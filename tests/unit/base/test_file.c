@@ -33,7 +33,7 @@ static void write_file(const char *bytes, size_t n)
     ck_assert_int_eq(write(fd, bytes, n), n);
 }
 
-START_TEST(file_is_read_whole_with_a_zero_behind)
+START_TEST(file_is_read_whole_and_zero_terminated)
 {
     cleanup(mem_freep) char *bytes = NULL;
     struct diag diag = DIAG_INIT;
@@ -306,7 +306,7 @@ int main(void)
 
     tcase_set_timeout(tcase, 60); /* thousands of locks, on a machine that has other work */
     tcase_add_checked_fixture(tcase, make_dir, drop_dir);
-    tcase_add_test(tcase, file_is_read_whole_with_a_zero_behind);
+    tcase_add_test(tcase, file_is_read_whole_and_zero_terminated);
     tcase_add_test(tcase, empty_file_is_read);
     tcase_add_test(tcase, file_that_does_not_say_its_size_is_read);
     tcase_add_test(tcase, absent_file_is_an_outcome);

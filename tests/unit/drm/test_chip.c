@@ -14,7 +14,7 @@ START_TEST(a_core_names_its_chip)
 }
 END_TEST
 
-START_TEST(the_device_tree_tells_more_than_the_driver)
+START_TEST(the_device_tree_is_more_specific_than_the_driver)
 {
     const struct chip_signs signs = { .driver = "powervr",
                                       .compatible = "ti,am62-gpu img,img-axe-1-16m img,img-rogue" };
@@ -43,7 +43,7 @@ START_TEST(a_chip_without_a_driver_is_known_by_its_device_tree)
 }
 END_TEST
 
-START_TEST(what_is_in_no_row_is_unknown)
+START_TEST(a_chip_in_no_row_is_unknown)
 {
     const struct chip_signs signs = { .driver = "novelty", .compatible = "acme,gpu" };
 
@@ -69,10 +69,10 @@ int main(void)
     TCase *facts = tcase_create("facts");
 
     tcase_add_test(facts, a_core_names_its_chip);
-    tcase_add_test(facts, the_device_tree_tells_more_than_the_driver);
+    tcase_add_test(facts, the_device_tree_is_more_specific_than_the_driver);
     tcase_add_test(facts, a_compatible_is_a_whole_word);
     tcase_add_test(facts, a_chip_without_a_driver_is_known_by_its_device_tree);
-    tcase_add_test(facts, what_is_in_no_row_is_unknown);
+    tcase_add_test(facts, a_chip_in_no_row_is_unknown);
     tcase_add_test(facts, each_quirk_has_its_number);
     suite_add_tcase(suite, facts);
     return unit_run(suite);

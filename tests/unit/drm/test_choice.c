@@ -72,7 +72,7 @@ START_TEST(a_path_that_is_no_device_is_refused_whatever_else_there_is)
 }
 END_TEST
 
-START_TEST(one_that_can_not_be_opened_is_not_chosen_and_says_why)
+START_TEST(a_device_that_can_not_be_opened_is_not_chosen_and_the_reason_is_given)
 {
     device_is(&devices[0], 128, "powervr", true);
     devices[0].render.access = NODE_GONE;
@@ -82,7 +82,7 @@ START_TEST(one_that_can_not_be_opened_is_not_chosen_and_says_why)
 }
 END_TEST
 
-START_TEST(a_device_made_of_nothing_serves_only_if_allowed)
+START_TEST(a_virtual_device_serves_only_if_allowed)
 {
     device_is(&devices[0], 128, "vgem", false);
     ck_assert_int_eq(choose(1, &(struct choice_policy){ 0 }), CHOICE_NONE);
@@ -137,7 +137,7 @@ START_TEST(a_second_claim_is_refused_and_names_the_owner)
 }
 END_TEST
 
-START_TEST(a_folder_that_is_not_there_is_a_fault_with_a_sentence)
+START_TEST(a_missing_folder_is_a_fault_with_a_sentence)
 {
     struct claim claim;
 
@@ -156,11 +156,11 @@ int main(void)
     tcase_add_test(facts, beside_a_display_that_computes_nothing_the_first_gpu_is_chosen);
     tcase_add_test(facts, a_path_in_the_configuration_decides);
     tcase_add_test(facts, a_path_that_is_no_device_is_refused_whatever_else_there_is);
-    tcase_add_test(facts, one_that_can_not_be_opened_is_not_chosen_and_says_why);
-    tcase_add_test(facts, a_device_made_of_nothing_serves_only_if_allowed);
+    tcase_add_test(facts, a_device_that_can_not_be_opened_is_not_chosen_and_the_reason_is_given);
+    tcase_add_test(facts, a_virtual_device_serves_only_if_allowed);
     tcase_add_test(facts, without_any_device_the_cpu_computes);
     tcase_add_test(facts, a_second_claim_is_refused_and_names_the_owner);
-    tcase_add_test(facts, a_folder_that_is_not_there_is_a_fault_with_a_sentence);
+    tcase_add_test(facts, a_missing_folder_is_a_fault_with_a_sentence);
     suite_add_tcase(suite, facts);
     return unit_run(suite);
 }

@@ -118,7 +118,7 @@ START_TEST(a_node_that_may_not_be_opened_stays_in_the_list_with_its_reason)
 }
 END_TEST
 
-START_TEST(a_node_that_is_not_in_dev_is_told_from_a_missing_device)
+START_TEST(a_node_missing_from_dev_differs_from_a_missing_device)
 {
     struct root *root = board_make();
     struct diag diag = DIAG_INIT;
@@ -132,7 +132,7 @@ START_TEST(a_node_that_is_not_in_dev_is_told_from_a_missing_device)
 }
 END_TEST
 
-START_TEST(another_number_behind_the_name_is_no_node_of_ours)
+START_TEST(a_node_with_another_number_is_refused)
 {
     struct root *root = board_make();
 
@@ -161,7 +161,7 @@ START_TEST(a_recorded_machine_is_read_without_opening_anything)
 }
 END_TEST
 
-START_TEST(a_lost_device_says_so_on_every_call)
+START_TEST(every_call_on_a_lost_device_fails_with_enodev)
 {
     struct root *root = board_make();
     struct pvr_core core;
@@ -178,7 +178,7 @@ START_TEST(a_lost_device_says_so_on_every_call)
 }
 END_TEST
 
-START_TEST(names_that_are_no_text_are_mended)
+START_TEST(invalid_names_are_made_valid_text)
 {
     struct root *root = board_make();
 
@@ -196,7 +196,7 @@ START_TEST(names_that_are_no_text_are_mended)
 }
 END_TEST
 
-START_TEST(more_devices_than_there_is_room_for_are_left_out)
+START_TEST(devices_beyond_the_maximum_are_left_out)
 {
     struct root *root = board_make();
 
@@ -225,12 +225,12 @@ int main(void)
     tcase_add_test(facts, card_and_render_node_of_one_device_are_one_device);
     tcase_add_test(facts, a_display_with_nothing_plugged_in_is_no_display);
     tcase_add_test(facts, a_node_that_may_not_be_opened_stays_in_the_list_with_its_reason);
-    tcase_add_test(facts, a_node_that_is_not_in_dev_is_told_from_a_missing_device);
-    tcase_add_test(facts, another_number_behind_the_name_is_no_node_of_ours);
+    tcase_add_test(facts, a_node_missing_from_dev_differs_from_a_missing_device);
+    tcase_add_test(facts, a_node_with_another_number_is_refused);
     tcase_add_test(facts, a_recorded_machine_is_read_without_opening_anything);
-    tcase_add_test(facts, a_lost_device_says_so_on_every_call);
-    tcase_add_test(facts, names_that_are_no_text_are_mended);
-    tcase_add_test(facts, more_devices_than_there_is_room_for_are_left_out);
+    tcase_add_test(facts, every_call_on_a_lost_device_fails_with_enodev);
+    tcase_add_test(facts, invalid_names_are_made_valid_text);
+    tcase_add_test(facts, devices_beyond_the_maximum_are_left_out);
     suite_add_tcase(suite, facts);
     return unit_run(suite);
 }

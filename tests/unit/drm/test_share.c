@@ -49,7 +49,7 @@ static void teardown(void)
     tree_remove();
 }
 
-START_TEST(what_came_from_the_same_file_is_one_handle_closed_once)
+START_TEST(buffers_of_the_same_file_are_one_handle_closed_once)
 {
     uint32_t handle = fakedrm_make_buffer(fd);
     uint32_t again;
@@ -96,7 +96,7 @@ START_TEST(a_buffer_goes_to_another_device_and_holds_the_same_bytes)
 }
 END_TEST
 
-START_TEST(a_driver_that_does_not_import_says_so)
+START_TEST(importing_into_a_driver_without_it_is_a_fault)
 {
     uint32_t handle = fakedrm_make_buffer(fd);
     int vgem = open_other("/dev/dri/renderD130", 130);
@@ -126,7 +126,7 @@ START_TEST(without_memory_for_the_count_the_handle_is_closed)
 }
 END_TEST
 
-START_TEST(a_wait_has_its_limit)
+START_TEST(a_wait_ends_at_its_timeout)
 {
     struct syncobj object;
 
@@ -165,7 +165,7 @@ static void *signal_later(void *owner)
     return NULL;
 }
 
-START_TEST(a_wait_ends_when_somebody_else_signals)
+START_TEST(a_wait_ends_when_another_thread_signals)
 {
     struct syncobj object;
     pthread_t thread;
@@ -178,7 +178,7 @@ START_TEST(a_wait_ends_when_somebody_else_signals)
 }
 END_TEST
 
-START_TEST(a_sync_object_travels_as_a_descriptor)
+START_TEST(a_sync_object_is_passed_on_as_a_descriptor)
 {
     struct syncobj object;
     struct syncobj other;
@@ -194,7 +194,7 @@ START_TEST(a_sync_object_travels_as_a_descriptor)
 }
 END_TEST
 
-START_TEST(drivers_without_timelines_or_sync_objects_say_so)
+START_TEST(drivers_without_timelines_or_sync_objects_return_eopnotsupp)
 {
     int v3d = open_other("/dev/dri/renderD129", 129);
     int vgem = open_other("/dev/dri/renderD130", 130);
@@ -234,15 +234,15 @@ int main(void)
     TCase *facts = tcase_create("facts");
 
     tcase_add_checked_fixture(facts, begin, teardown);
-    tcase_add_test(facts, what_came_from_the_same_file_is_one_handle_closed_once);
+    tcase_add_test(facts, buffers_of_the_same_file_are_one_handle_closed_once);
     tcase_add_test(facts, a_buffer_goes_to_another_device_and_holds_the_same_bytes);
-    tcase_add_test(facts, a_driver_that_does_not_import_says_so);
+    tcase_add_test(facts, importing_into_a_driver_without_it_is_a_fault);
     tcase_add_test(facts, without_memory_for_the_count_the_handle_is_closed);
-    tcase_add_test(facts, a_wait_has_its_limit);
+    tcase_add_test(facts, a_wait_ends_at_its_timeout);
     tcase_add_test(facts, a_timeline_is_waited_for_by_its_point);
-    tcase_add_test(facts, a_wait_ends_when_somebody_else_signals);
-    tcase_add_test(facts, a_sync_object_travels_as_a_descriptor);
-    tcase_add_test(facts, drivers_without_timelines_or_sync_objects_say_so);
+    tcase_add_test(facts, a_wait_ends_when_another_thread_signals);
+    tcase_add_test(facts, a_sync_object_is_passed_on_as_a_descriptor);
+    tcase_add_test(facts, drivers_without_timelines_or_sync_objects_return_eopnotsupp);
     tcase_add_test(facts, on_a_lost_device_everything_fails_with_one_number);
     suite_add_tcase(suite, facts);
     return unit_run(suite);

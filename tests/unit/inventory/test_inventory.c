@@ -22,7 +22,7 @@ static void machine(void)
     tree_write("/proc/meminfo", "MemTotal: 100 kB\nMemAvailable: 50 kB\n");
 }
 
-START_TEST(machine_with_nothing_has_no_sources)
+START_TEST(empty_machine_has_no_sources)
 {
     scan_tree();
 
@@ -30,7 +30,7 @@ START_TEST(machine_with_nothing_has_no_sources)
 }
 END_TEST
 
-START_TEST(sources_stand_by_quantity_and_rank)
+START_TEST(sources_are_sorted_by_quantity_and_rank)
 {
     struct list *link;
     struct source *last = NULL;
@@ -100,7 +100,7 @@ static bool is_aside(const char *name)
     return source_rank(scan_find(READING_GRAPHICS_LOAD, name)) == SOURCE_PASSED_OVER;
 }
 
-START_TEST(the_named_device_is_the_one_whose_load_counts)
+START_TEST(load_of_the_named_device_counts)
 {
     add_device("one.gpu", 128, "panfrost");
     add_device("two.gpu", 129, "panthor");
@@ -121,7 +121,7 @@ START_TEST(the_named_device_is_the_one_whose_load_counts)
 }
 END_TEST
 
-START_TEST(the_device_of_the_screen_that_is_connected_is_ours)
+START_TEST(the_device_with_a_connected_screen_is_ours)
 {
     add_device("one.gpu", 128, "panfrost");
     tree_link("/sys/class/drm/card0/device", "../../../devices/platform/one.gpu");
@@ -136,7 +136,7 @@ START_TEST(the_device_of_the_screen_that_is_connected_is_ours)
 }
 END_TEST
 
-START_TEST(what_only_shares_buffers_for_tests_is_not_ours)
+START_TEST(vgem_is_not_ours)
 {
     add_device("vgem", 128, "vgem");
     add_device("two.gpu", 129, "panthor");
@@ -146,7 +146,7 @@ START_TEST(what_only_shares_buffers_for_tests_is_not_ours)
 }
 END_TEST
 
-START_TEST(another_device_is_ours_when_ours_has_gone)
+START_TEST(another_device_becomes_ours_when_ours_is_gone)
 {
     add_device("one.gpu", 128, "panfrost");
     add_device("two.gpu", 129, "panthor");
@@ -162,7 +162,7 @@ START_TEST(another_device_is_ours_when_ours_has_gone)
 }
 END_TEST
 
-START_TEST(load_of_the_only_device_counts_on_when_it_has_gone)
+START_TEST(load_of_the_only_device_still_counts_when_it_is_gone)
 {
     add_device("one.gpu", 128, "panfrost");
     scan_tree();
@@ -207,7 +207,7 @@ START_TEST(source_that_comes_later_is_added)
 }
 END_TEST
 
-START_TEST(cooling_device_of_the_gpu_tells_of_throttling)
+START_TEST(cooling_device_of_the_gpu_reports_throttling)
 {
     machine();
     scan_tree();
@@ -223,7 +223,7 @@ START_TEST(cooling_device_of_the_gpu_tells_of_throttling)
 }
 END_TEST
 
-START_TEST(what_is_beyond_the_bound_is_what_is_worth_least)
+START_TEST(least_useful_sources_are_left_out_beyond_the_bound)
 {
     for (int i = 0; i < 200; i++) {
         char path[64];
@@ -286,7 +286,7 @@ static void *read_on(void *data)
     return NULL;
 }
 
-START_TEST(sources_may_be_read_while_somebody_scans)
+START_TEST(sources_may_be_read_during_a_scan)
 {
     struct source *sources[READ_TOGETHER];
     pthread_t thread;
@@ -351,20 +351,20 @@ int main(void)
     TCase *tcase = tcase_create("inventory");
 
     tcase_add_checked_fixture(tcase, scan_make, scan_remove);
-    tcase_add_test(tcase, machine_with_nothing_has_no_sources);
-    tcase_add_test(tcase, sources_stand_by_quantity_and_rank);
+    tcase_add_test(tcase, empty_machine_has_no_sources);
+    tcase_add_test(tcase, sources_are_sorted_by_quantity_and_rank);
     tcase_add_test(tcase, second_scan_keeps_each_source);
-    tcase_add_test(tcase, the_named_device_is_the_one_whose_load_counts);
-    tcase_add_test(tcase, the_device_of_the_screen_that_is_connected_is_ours);
-    tcase_add_test(tcase, what_only_shares_buffers_for_tests_is_not_ours);
-    tcase_add_test(tcase, another_device_is_ours_when_ours_has_gone);
-    tcase_add_test(tcase, load_of_the_only_device_counts_on_when_it_has_gone);
+    tcase_add_test(tcase, load_of_the_named_device_counts);
+    tcase_add_test(tcase, the_device_with_a_connected_screen_is_ours);
+    tcase_add_test(tcase, vgem_is_not_ours);
+    tcase_add_test(tcase, another_device_becomes_ours_when_ours_is_gone);
+    tcase_add_test(tcase, load_of_the_only_device_still_counts_when_it_is_gone);
     tcase_add_test(tcase, load_of_a_device_is_found_once);
     tcase_add_test(tcase, source_that_comes_later_is_added);
-    tcase_add_test(tcase, cooling_device_of_the_gpu_tells_of_throttling);
-    tcase_add_test(tcase, what_is_beyond_the_bound_is_what_is_worth_least);
+    tcase_add_test(tcase, cooling_device_of_the_gpu_reports_throttling);
+    tcase_add_test(tcase, least_useful_sources_are_left_out_beyond_the_bound);
     tcase_add_test(tcase, thousands_of_one_quantity_do_not_crowd_out_the_others);
-    tcase_add_test(tcase, sources_may_be_read_while_somebody_scans);
+    tcase_add_test(tcase, sources_may_be_read_during_a_scan);
     tcase_add_test(tcase, this_machine_can_be_scanned);
     tcase_add_test(tcase, scan_without_memory_leaks_nothing);
     suite_add_tcase(suite, tcase);

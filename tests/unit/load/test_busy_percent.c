@@ -59,7 +59,7 @@ START_TEST(busy_and_total_in_their_forms)
 }
 END_TEST
 
-START_TEST(busy_percentage_is_a_source_with_ours_in_it)
+START_TEST(busy_percentage_is_a_source_that_includes_our_own_load)
 {
     tree_write(GPU_PATH "/gpu_busy_percent", "42\n");
     ck_assert_int_eq(busy_percent_open(&source, &tree_root, device), 0);
@@ -74,7 +74,7 @@ START_TEST(busy_percentage_is_a_source_with_ours_in_it)
 }
 END_TEST
 
-START_TEST(adreno_of_its_vendor_tells_busy_and_total)
+START_TEST(adreno_of_its_vendor_reports_busy_and_total)
 {
     struct gpu adreno = *device;
 
@@ -101,8 +101,8 @@ int main(void)
     tcase_add_checked_fixture(tcase, make, end);
     tcase_add_test(tcase, percentages_in_their_forms);
     tcase_add_test(tcase, busy_and_total_in_their_forms);
-    tcase_add_test(tcase, busy_percentage_is_a_source_with_ours_in_it);
-    tcase_add_test(tcase, adreno_of_its_vendor_tells_busy_and_total);
+    tcase_add_test(tcase, busy_percentage_is_a_source_that_includes_our_own_load);
+    tcase_add_test(tcase, adreno_of_its_vendor_reports_busy_and_total);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

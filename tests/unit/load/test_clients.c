@@ -56,7 +56,7 @@ static struct clients_sum add_up(void)
     return sum;
 }
 
-START_TEST(first_look_is_no_interval)
+START_TEST(first_reading_is_no_interval)
 {
     say_ns(1, "render", 5000000000);
     walk(100 * MS);
@@ -93,7 +93,7 @@ START_TEST(capacity_divides)
 }
 END_TEST
 
-START_TEST(compute_and_copies_stand_apart)
+START_TEST(compute_and_copies_are_separate)
 {
     say_ns(1, "csd", 0);
     fdinfo.n_engines = 3;
@@ -154,7 +154,7 @@ START_TEST(same_id_on_two_devices_is_two_clients)
 }
 END_TEST
 
-START_TEST(clients_add_up_and_end_at_all_there_is)
+START_TEST(clients_add_up_to_the_whole_at_most)
 {
     for (uint64_t turn = 1; turn <= 2; turn++) {
         clients_begin(&clients);
@@ -187,7 +187,7 @@ START_TEST(counter_that_runs_back_keeps_the_larger_until_it_catches_up)
 }
 END_TEST
 
-START_TEST(counter_that_stays_back_was_reset_and_counts_anew)
+START_TEST(counter_that_stays_back_was_reset_and_counts_again)
 {
     say_ns(1, "render", 100000000000);
     walk(100 * MS);
@@ -204,7 +204,7 @@ START_TEST(counter_that_stays_back_was_reset_and_counts_anew)
 }
 END_TEST
 
-START_TEST(vanished_client_is_nothing_and_not_less_than_nothing)
+START_TEST(vanished_client_is_zero_and_not_negative)
 {
     say_ns(1, "render", 900000000);
     walk(100 * MS);
@@ -221,7 +221,7 @@ START_TEST(vanished_client_is_nothing_and_not_less_than_nothing)
 }
 END_TEST
 
-START_TEST(lost_client_does_nothing_until_it_is_seen_again)
+START_TEST(lost_client_is_idle_until_it_is_seen_again)
 {
     say_ns(1, "render", 0);
     walk(100 * MS);
@@ -254,7 +254,7 @@ START_TEST(time_that_does_not_fit_an_interval_is_carried_into_the_next)
 }
 END_TEST
 
-START_TEST(leap_of_hours_is_busy_for_two_intervals_only)
+START_TEST(jump_of_hours_is_busy_for_two_intervals_only)
 {
     say_ns(1, "render", 0);
     walk(100 * MS);
@@ -293,7 +293,7 @@ START_TEST(cycles_are_a_share_of_the_total_whatever_the_time)
 }
 END_TEST
 
-START_TEST(total_that_stands_with_the_cycles_is_idle_and_not_full)
+START_TEST(total_that_stands_still_with_the_cycles_is_idle_and_not_full)
 {
     look_at_cycles(0, true, 0, 0, 0);
 
@@ -302,7 +302,7 @@ START_TEST(total_that_stands_with_the_cycles_is_idle_and_not_full)
 }
 END_TEST
 
-START_TEST(cycles_against_a_total_that_stands_are_untold)
+START_TEST(cycles_against_a_total_that_stands_still_are_unmeasured)
 {
     look_at_cycles(10, true, 0, 0, 0);
 
@@ -335,7 +335,7 @@ START_TEST(cycles_with_the_present_clock_only_take_that)
 }
 END_TEST
 
-START_TEST(cycles_of_a_clock_that_nobody_tells_are_untold_and_not_idle)
+START_TEST(cycles_of_an_unknown_clock_are_unmeasured_and_not_idle)
 {
     look_at_cycles(20000000, false, 0, 0, 0);
 
@@ -382,7 +382,7 @@ START_TEST(engine_that_appears_later_begins_to_count_then)
 }
 END_TEST
 
-START_TEST(file_whose_lines_can_not_be_understood_is_untold)
+START_TEST(file_with_malformed_lines_is_unmeasured)
 {
     fdinfo = (struct fdinfo){ .has_client = true, .client = 1, .n_unparsed = 2 };
     walk(100 * MS);
@@ -395,7 +395,7 @@ START_TEST(file_whose_lines_can_not_be_understood_is_untold)
 }
 END_TEST
 
-START_TEST(look_too_soon_after_the_last_is_none)
+START_TEST(reading_too_soon_after_the_last_is_ignored)
 {
     say_ns(1, "render", 0);
     walk(100 * MS);
@@ -410,7 +410,7 @@ START_TEST(look_too_soon_after_the_last_is_none)
 }
 END_TEST
 
-START_TEST(when_somebody_last_moved_is_known)
+START_TEST(time_of_the_last_move_is_known)
 {
     say_ns(1, "render", 7);
     walk(100 * MS);
@@ -440,7 +440,7 @@ START_TEST(more_clients_than_the_table_takes_are_counted)
 }
 END_TEST
 
-START_TEST(want_of_memory_is_told)
+START_TEST(want_of_memory_is_reported)
 {
     say_ns(1, "render", 0);
     mem_fail_nth(0);
@@ -475,7 +475,7 @@ START_TEST(list_has_the_busiest_first_and_the_rest_in_the_last)
 }
 END_TEST
 
-START_TEST(list_of_few_has_each_and_no_rest)
+START_TEST(list_of_few_has_each_and_no_sum)
 {
     struct source_client list[3];
 
@@ -550,36 +550,36 @@ int main(void)
     TCase *tcase = tcase_create("clients");
 
     tcase_add_checked_fixture(tcase, make, end);
-    tcase_add_test(tcase, first_look_is_no_interval);
+    tcase_add_test(tcase, first_reading_is_no_interval);
     tcase_add_test(tcase, share_is_busy_time_over_time);
     tcase_add_test(tcase, capacity_divides);
-    tcase_add_test(tcase, compute_and_copies_stand_apart);
+    tcase_add_test(tcase, compute_and_copies_are_separate);
     tcase_add_test(tcase, side_is_as_busy_as_its_busiest_engine);
     tcase_add_test(tcase, same_client_on_three_descriptors_counts_once);
     tcase_add_test(tcase, same_id_on_two_devices_is_two_clients);
-    tcase_add_test(tcase, clients_add_up_and_end_at_all_there_is);
+    tcase_add_test(tcase, clients_add_up_to_the_whole_at_most);
     tcase_add_test(tcase, counter_that_runs_back_keeps_the_larger_until_it_catches_up);
-    tcase_add_test(tcase, counter_that_stays_back_was_reset_and_counts_anew);
-    tcase_add_test(tcase, vanished_client_is_nothing_and_not_less_than_nothing);
-    tcase_add_test(tcase, lost_client_does_nothing_until_it_is_seen_again);
+    tcase_add_test(tcase, counter_that_stays_back_was_reset_and_counts_again);
+    tcase_add_test(tcase, vanished_client_is_zero_and_not_negative);
+    tcase_add_test(tcase, lost_client_is_idle_until_it_is_seen_again);
     tcase_add_test(tcase, time_that_does_not_fit_an_interval_is_carried_into_the_next);
-    tcase_add_test(tcase, leap_of_hours_is_busy_for_two_intervals_only);
+    tcase_add_test(tcase, jump_of_hours_is_busy_for_two_intervals_only);
     tcase_add_test(tcase, cycles_are_a_share_of_the_total_whatever_the_time);
-    tcase_add_test(tcase, total_that_stands_with_the_cycles_is_idle_and_not_full);
-    tcase_add_test(tcase, cycles_against_a_total_that_stands_are_untold);
+    tcase_add_test(tcase, total_that_stands_still_with_the_cycles_is_idle_and_not_full);
+    tcase_add_test(tcase, cycles_against_a_total_that_stands_still_are_unmeasured);
     tcase_add_test(tcase, cycles_with_a_highest_clock_are_a_share_of_it);
     tcase_add_test(tcase, cycles_without_a_clock_take_the_device_s);
     tcase_add_test(tcase, cycles_with_the_present_clock_only_take_that);
-    tcase_add_test(tcase, cycles_of_a_clock_that_nobody_tells_are_untold_and_not_idle);
+    tcase_add_test(tcase, cycles_of_an_unknown_clock_are_unmeasured_and_not_idle);
     tcase_add_test(tcase, of_both_kinds_the_one_that_moves_is_believed);
     tcase_add_test(tcase, engine_that_appears_later_begins_to_count_then);
-    tcase_add_test(tcase, file_whose_lines_can_not_be_understood_is_untold);
-    tcase_add_test(tcase, look_too_soon_after_the_last_is_none);
-    tcase_add_test(tcase, when_somebody_last_moved_is_known);
+    tcase_add_test(tcase, file_with_malformed_lines_is_unmeasured);
+    tcase_add_test(tcase, reading_too_soon_after_the_last_is_ignored);
+    tcase_add_test(tcase, time_of_the_last_move_is_known);
     tcase_add_test(tcase, more_clients_than_the_table_takes_are_counted);
-    tcase_add_test(tcase, want_of_memory_is_told);
+    tcase_add_test(tcase, want_of_memory_is_reported);
     tcase_add_test(tcase, list_has_the_busiest_first_and_the_rest_in_the_last);
-    tcase_add_test(tcase, list_of_few_has_each_and_no_rest);
+    tcase_add_test(tcase, list_of_few_has_each_and_no_sum);
     add_walk(tcase);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);

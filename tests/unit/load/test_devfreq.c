@@ -40,7 +40,7 @@ START_TEST(clock_is_in_khz_with_the_highest_beside_it)
 }
 END_TEST
 
-START_TEST(highest_clock_is_the_limit_where_no_list_is_and_unknown_where_that_is_0)
+START_TEST(highest_clock_is_the_limit_without_a_list_and_unknown_if_that_is_0)
 {
     tree_write(FREQ "/max_freq", "600000000\n");
     ck_assert_uint_eq(devfreq_highest_hz(&tree_root, device), 600000000);
@@ -78,7 +78,7 @@ START_TEST(own_clock_of_i915_serves_without_devfreq)
 }
 END_TEST
 
-START_TEST(clock_that_is_none_is_implausible_and_keeps_the_last)
+START_TEST(malformed_clock_is_implausible_and_keeps_the_last)
 {
     static const char *const texts[] = { "", "-1\n", "fast\n", "99999999999999999999\n" };
 
@@ -113,7 +113,7 @@ START_TEST(load_of_vendors_is_percent_at_a_clock)
 }
 END_TEST
 
-START_TEST(load_of_vendors_is_a_source_with_ours_in_it)
+START_TEST(load_of_vendors_is_a_source_that_includes_our_own_load)
 {
     tree_write(FREQ "/load", "37@800000000Hz\n");
     ck_assert_int_eq(devfreq_load_open(&source, &tree_root, device), 0);
@@ -201,12 +201,12 @@ int main(void)
 
     tcase_add_checked_fixture(tcase, make, end);
     tcase_add_test(tcase, clock_is_in_khz_with_the_highest_beside_it);
-    tcase_add_test(tcase, highest_clock_is_the_limit_where_no_list_is_and_unknown_where_that_is_0);
+    tcase_add_test(tcase, highest_clock_is_the_limit_without_a_list_and_unknown_if_that_is_0);
     tcase_add_test(tcase, clock_of_another_device_is_not_ours);
     tcase_add_test(tcase, own_clock_of_i915_serves_without_devfreq);
-    tcase_add_loop_test(tcase, clock_that_is_none_is_implausible_and_keeps_the_last, 0, 4);
+    tcase_add_loop_test(tcase, malformed_clock_is_implausible_and_keeps_the_last, 0, 4);
     tcase_add_test(tcase, load_of_vendors_is_percent_at_a_clock);
-    tcase_add_test(tcase, load_of_vendors_is_a_source_with_ours_in_it);
+    tcase_add_test(tcase, load_of_vendors_is_a_source_that_includes_our_own_load);
     tcase_add_test(tcase, times_at_clocks_are_read_from_their_table);
     tcase_add_test(tcase, mean_clock_is_weighed_by_time);
     tcase_add_test(tcase, mean_clock_is_a_bound_under_a_governor_that_follows_the_load);

@@ -159,7 +159,7 @@ START_TEST(jobs_are_load)
 }
 END_TEST
 
-START_TEST(events_of_before_are_not_counted)
+START_TEST(earlier_events_are_not_counted)
 {
     make_new();
     append(" k-1 [0] . 0.010000: drm_sched_job_run: dev=fd00000.gpu, fence=1:1, ring=gpu-ring-0, client_id:5\n"
@@ -173,7 +173,7 @@ START_TEST(events_of_before_are_not_counted)
 }
 END_TEST
 
-START_TEST(old_events_tell_nobody_apart)
+START_TEST(old_events_do_not_tell_clients_apart)
 {
     make_instance();
     make_event("gpu_scheduler/drm_run_job");
@@ -191,7 +191,7 @@ START_TEST(old_events_tell_nobody_apart)
 }
 END_TEST
 
-START_TEST(powervr_s_own_events_go_before_the_scheduler_s)
+START_TEST(events_of_powervr_take_precedence_over_the_scheduler_s)
 {
     tree_remove();
     make_driver("powervr");
@@ -216,7 +216,7 @@ START_TEST(powervr_s_own_events_go_before_the_scheduler_s)
 }
 END_TEST
 
-START_TEST(instance_made_by_another_is_only_read)
+START_TEST(instance_made_by_another_process_is_only_read)
 {
     make_new();
     tree_write(INSTANCE "/trace_clock", "local [mono] boot\n");
@@ -232,7 +232,7 @@ START_TEST(instance_made_by_another_is_only_read)
 }
 END_TEST
 
-START_TEST(what_may_not_be_written_is_named)
+START_TEST(file_that_may_not_be_written_is_named)
 {
     static const struct {
         const char *file;
@@ -316,7 +316,7 @@ START_TEST(failed_set_up_is_tried_again_after_ten_seconds)
 }
 END_TEST
 
-START_TEST(lost_events_are_no_idleness)
+START_TEST(lost_events_are_not_idle)
 {
     make_new();
     open_both(&machine);
@@ -373,15 +373,15 @@ int main(void)
     tcase_add_test(tcase, forbidden_tracing_is_forbidden);
     tcase_add_test(tcase, trace_is_set_up_as_it_must_be);
     tcase_add_test(tcase, jobs_are_load);
-    tcase_add_test(tcase, events_of_before_are_not_counted);
-    tcase_add_test(tcase, old_events_tell_nobody_apart);
-    tcase_add_test(tcase, powervr_s_own_events_go_before_the_scheduler_s);
-    tcase_add_test(tcase, instance_made_by_another_is_only_read);
-    tcase_add_loop_test(tcase, what_may_not_be_written_is_named, 0, 3);
+    tcase_add_test(tcase, earlier_events_are_not_counted);
+    tcase_add_test(tcase, old_events_do_not_tell_clients_apart);
+    tcase_add_test(tcase, events_of_powervr_take_precedence_over_the_scheduler_s);
+    tcase_add_test(tcase, instance_made_by_another_process_is_only_read);
+    tcase_add_loop_test(tcase, file_that_may_not_be_written_is_named, 0, 3);
     tcase_add_test(tcase, instance_is_made_on_the_machine_and_never_in_a_tree);
     tcase_add_test(tcase, second_reader_of_a_trace_takes_nothing_from_the_first);
     tcase_add_test(tcase, failed_set_up_is_tried_again_after_ten_seconds);
-    tcase_add_test(tcase, lost_events_are_no_idleness);
+    tcase_add_test(tcase, lost_events_are_not_idle);
     tcase_add_test(tcase, tracing_in_debugfs_serves_where_there_is_no_other);
     tcase_add_test(tcase, want_of_memory_in_opening_is_a_fault);
     suite_add_tcase(suite, tcase);

@@ -2,7 +2,7 @@
 #include "failed_alloc.h"
 #include "watch.h"
 
-START_TEST(device_that_nobody_has_open_is_idle)
+START_TEST(device_without_clients_is_idle)
 {
     look(1000 * MS);
 
@@ -13,7 +13,7 @@ START_TEST(device_that_nobody_has_open_is_idle)
 }
 END_TEST
 
-START_TEST(one_look_is_no_interval_and_two_are)
+START_TEST(one_reading_is_no_interval_and_two_are)
 {
     hold(100, 3, NODE, 1, 0);
     look(1000 * MS);
@@ -30,7 +30,7 @@ START_TEST(one_look_is_no_interval_and_two_are)
 }
 END_TEST
 
-START_TEST(compute_is_told_by_the_same_look)
+START_TEST(compute_comes_from_the_same_reading)
 {
     gpu_process(100, "app\n");
     gpu_open(100, 3, NODE);
@@ -119,7 +119,7 @@ START_TEST(idle_client_is_read_every_250_ms_only)
 }
 END_TEST
 
-START_TEST(client_that_ends_does_nothing_and_goes_with_the_next_walk)
+START_TEST(client_that_ends_is_idle_and_dropped_by_the_next_walk)
 {
     struct source_client list[4];
 
@@ -176,7 +176,7 @@ START_TEST(descriptor_that_became_another_client_is_not_mistaken)
 }
 END_TEST
 
-START_TEST(driver_that_tells_nothing_is_absent_and_not_idle)
+START_TEST(driver_that_reports_nothing_is_absent_and_not_idle)
 {
     gpu_process(100, "app\n");
     gpu_open(100, 3, NODE);
@@ -188,7 +188,7 @@ START_TEST(driver_that_tells_nothing_is_absent_and_not_idle)
 }
 END_TEST
 
-START_TEST(driver_that_tells_memory_only_is_absent)
+START_TEST(driver_that_reports_memory_only_is_absent)
 {
     gpu_process(100, "app\n");
     gpu_open(100, 3, NODE);
@@ -320,7 +320,7 @@ START_TEST(counters_at_zero_on_a_sleeping_device_are_idle)
 }
 END_TEST
 
-START_TEST(device_that_is_told_to_stay_on_is_no_proof_of_work)
+START_TEST(device_kept_on_is_no_proof_of_work)
 {
     hold(100, 3, NODE, 1, 0);
     for (uint64_t i = 0; i <= 200; i++) {
@@ -404,24 +404,24 @@ int main(void)
     TCase *switches = tcase_create("switches");
 
     tcase_add_checked_fixture(tcase, make, end);
-    tcase_add_test(tcase, device_that_nobody_has_open_is_idle);
-    tcase_add_test(tcase, one_look_is_no_interval_and_two_are);
-    tcase_add_test(tcase, compute_is_told_by_the_same_look);
+    tcase_add_test(tcase, device_without_clients_is_idle);
+    tcase_add_test(tcase, one_reading_is_no_interval_and_two_are);
+    tcase_add_test(tcase, compute_comes_from_the_same_reading);
     tcase_add_test(tcase, either_source_works_without_the_other);
     tcase_add_test(tcase, client_on_three_descriptors_of_two_processes_counts_once);
     tcase_add_test(tcase, new_client_is_found_by_the_next_walk_or_when_asked);
     tcase_add_test(tcase, idle_client_is_read_every_250_ms_only);
-    tcase_add_test(tcase, client_that_ends_does_nothing_and_goes_with_the_next_walk);
+    tcase_add_test(tcase, client_that_ends_is_idle_and_dropped_by_the_next_walk);
     tcase_add_test(tcase, client_whose_first_holder_closes_is_found_with_the_second);
     tcase_add_test(tcase, descriptor_that_became_another_client_is_not_mistaken);
-    tcase_add_test(tcase, driver_that_tells_nothing_is_absent_and_not_idle);
-    tcase_add_test(tcase, driver_that_tells_memory_only_is_absent);
+    tcase_add_test(tcase, driver_that_reports_nothing_is_absent_and_not_idle);
+    tcase_add_test(tcase, driver_that_reports_memory_only_is_absent);
     tcase_add_test(tcase, unplugged_device_whose_files_lose_their_keys_is_not_idle);
     tcase_add_test(tcase, device_that_is_gone_is_absent_and_back_under_another_number_is_found);
     tcase_add_test(tcase, cycles_of_an_unknown_clock_are_absent_and_with_devfreq_s_clock_a_share);
     tcase_add_test(tcase, counters_at_zero_on_a_busy_device_are_unknown_and_not_idle);
     tcase_add_test(tcase, counters_at_zero_on_a_sleeping_device_are_idle);
-    tcase_add_test(tcase, device_that_is_told_to_stay_on_is_no_proof_of_work);
+    tcase_add_test(tcase, device_kept_on_is_no_proof_of_work);
     tcase_add_test(tcase, busy_percentage_is_proof_of_work_too);
     tcase_add_test(tcase, known_clients_are_read_without_allocating);
     tcase_add_test(tcase, want_of_memory_in_opening_is_a_fault);

@@ -90,7 +90,7 @@ START_TEST(capacity_alone_is_no_engine)
 }
 END_TEST
 
-START_TEST(capacity_of_nothing_or_of_thousands_is_odd_and_counts_as_one)
+START_TEST(capacity_of_zero_or_thousands_is_malformed_and_counts_as_one)
 {
     ck_assert(parse("drm-engine-a: 1 ns\ndrm-engine-capacity-a: 0\ndrm-engine-b: 1 ns\n"
                     "drm-engine-capacity-b: 4294967296\n"));
@@ -112,7 +112,7 @@ START_TEST(value_without_a_unit_is_in_the_smallest)
 }
 END_TEST
 
-START_TEST(value_that_is_no_number_is_odd_and_not_zero)
+START_TEST(value_that_is_no_number_is_malformed_and_not_zero)
 {
     static const char *const values[] = { "",
                                           "ns",
@@ -133,7 +133,7 @@ START_TEST(value_that_is_no_number_is_odd_and_not_zero)
 }
 END_TEST
 
-START_TEST(name_of_an_engine_may_be_anything_but_nothing)
+START_TEST(name_of_an_engine_may_be_anything_but_empty)
 {
     ck_assert(parse("drm-engine-: 5 ns\ndrm-engine-npu-tensor-9000: 5 ns\n"
                     "drm-engine-a-name-that-is-far-too-long-for-any-engine: 5 ns\n"));
@@ -156,7 +156,7 @@ START_TEST(names_that_only_begin_like_a_key_are_other_keys)
 }
 END_TEST
 
-START_TEST(file_without_keys_of_drm_is_silent)
+START_TEST(file_without_drm_keys_reports_nothing)
 {
     ck_assert(!parse("pos:\t0\nflags:\t02100002\nmnt_id:\t26\nino:\t603\n"));
     ck_assert(!parse(""));
@@ -178,7 +178,7 @@ START_TEST(memory_is_the_total_else_the_resident_else_the_old_key)
 }
 END_TEST
 
-START_TEST(more_engines_than_fit_are_said_to_be_cut)
+START_TEST(more_engines_than_fit_are_marked_as_cut)
 {
     char text[2048] = "drm-client-id: 1\n";
 
@@ -275,14 +275,14 @@ int main(void)
     tcase_add_test(tcase, order_of_keys_does_not_matter);
     tcase_add_test(tcase, capacity_is_no_time_and_total_cycles_are_no_memory);
     tcase_add_test(tcase, capacity_alone_is_no_engine);
-    tcase_add_test(tcase, capacity_of_nothing_or_of_thousands_is_odd_and_counts_as_one);
+    tcase_add_test(tcase, capacity_of_zero_or_thousands_is_malformed_and_counts_as_one);
     tcase_add_test(tcase, value_without_a_unit_is_in_the_smallest);
-    tcase_add_loop_test(tcase, value_that_is_no_number_is_odd_and_not_zero, 0, 9);
-    tcase_add_test(tcase, name_of_an_engine_may_be_anything_but_nothing);
+    tcase_add_loop_test(tcase, value_that_is_no_number_is_malformed_and_not_zero, 0, 9);
+    tcase_add_test(tcase, name_of_an_engine_may_be_anything_but_empty);
     tcase_add_test(tcase, names_that_only_begin_like_a_key_are_other_keys);
-    tcase_add_test(tcase, file_without_keys_of_drm_is_silent);
+    tcase_add_test(tcase, file_without_drm_keys_reports_nothing);
     tcase_add_test(tcase, memory_is_the_total_else_the_resident_else_the_old_key);
-    tcase_add_test(tcase, more_engines_than_fit_are_said_to_be_cut);
+    tcase_add_test(tcase, more_engines_than_fit_are_marked_as_cut);
     tcase_add_test(tcase, line_ends_of_windows_and_zero_bytes_do_no_harm);
     tcase_add_test(tcase, sixty_four_kilobytes_of_engines_are_read_to_the_end);
     tcase_add_test(tcase, engines_belong_to_a_side_by_name);

@@ -135,7 +135,7 @@ START_TEST(union_counts_overlap_once)
 }
 END_TEST
 
-START_TEST(union_of_times_out_of_order_is_never_below_nothing)
+START_TEST(union_of_times_out_of_order_is_never_negative)
 {
     struct job_union job_union = { 0 };
 
@@ -262,7 +262,7 @@ START_TEST(lost_events_make_the_interval_unknown)
 }
 END_TEST
 
-START_TEST(job_whose_end_was_missed_is_forgotten_in_time)
+START_TEST(job_with_a_missed_end_is_forgotten_in_time)
 {
     feed(RUN("100.000000", "1:1", "gfx", "7"));
     ck_assert(job_trace_take(&trace, 109 * S, permille));
@@ -275,7 +275,7 @@ START_TEST(job_whose_end_was_missed_is_forgotten_in_time)
 }
 END_TEST
 
-START_TEST(end_of_a_job_that_nobody_saw_begin_is_nothing)
+START_TEST(end_of_an_unknown_job_is_ignored)
 {
     feed(DONE("100.500000", "9:9"));
     ck_assert(job_trace_take(&trace, 101 * S, permille));
@@ -309,7 +309,7 @@ END_TEST
 #define SUBMIT(time, job) " a-1 [000] ..... " time ": pvr_job_submit_fw: job=" job " done_seqno=1\n"
 #define ENDED(time, job)  " a-1 [000] ..... " time ": pvr_job_done: job=" job "\n"
 
-START_TEST(powervr_s_events_tell_3d_from_compute)
+START_TEST(events_of_powervr_separate_3d_from_compute)
 {
     job_trace_init(&trace, true, 100 * S);
     feed(CREATE("100.000000", "aa", "fragment") CREATE("100.000000", "bb", "compute") SUBMIT("100.100000", "aa")
@@ -323,7 +323,7 @@ START_TEST(powervr_s_events_tell_3d_from_compute)
 }
 END_TEST
 
-START_TEST(address_that_is_used_again_is_another_job)
+START_TEST(reused_address_is_another_job)
 {
     job_trace_init(&trace, true, 100 * S);
     feed(CREATE("100.000000", "aa", "fragment") SUBMIT("100.000000", "aa") CREATE("100.100000", "aa", "compute")
@@ -335,7 +335,7 @@ START_TEST(address_that_is_used_again_is_another_job)
 }
 END_TEST
 
-START_TEST(job_created_before_we_came_counts_as_graphics)
+START_TEST(job_created_before_the_trace_counts_as_graphics)
 {
     job_trace_init(&trace, true, 100 * S);
     feed(SUBMIT("100.000000", "aa") ENDED("100.700000", "aa"));
@@ -357,7 +357,7 @@ int main(void)
     tcase_add_test(tcase, process_may_be_called_like_an_event);
     tcase_add_loop_test(tcase, other_lines_and_torn_ones_are_none, 0, 11);
     tcase_add_test(tcase, union_counts_overlap_once);
-    tcase_add_test(tcase, union_of_times_out_of_order_is_never_below_nothing);
+    tcase_add_test(tcase, union_of_times_out_of_order_is_never_negative);
     tcase_add_test(tcase, share_is_the_union_of_each_side);
     tcase_add_test(tcase, job_that_still_runs_counts_up_to_now);
     tcase_add_test(tcase, clients_have_shares_of_their_own);
@@ -366,13 +366,13 @@ int main(void)
     tcase_add_test(tcase, lines_come_in_pieces);
     tcase_add_test(tcase, line_that_is_too_long_is_left_out_and_the_next_is_read);
     tcase_add_test(tcase, lost_events_make_the_interval_unknown);
-    tcase_add_test(tcase, job_whose_end_was_missed_is_forgotten_in_time);
-    tcase_add_test(tcase, end_of_a_job_that_nobody_saw_begin_is_nothing);
+    tcase_add_test(tcase, job_with_a_missed_end_is_forgotten_in_time);
+    tcase_add_test(tcase, end_of_an_unknown_job_is_ignored);
     tcase_add_test(tcase, more_jobs_than_fit_are_events_lost);
     tcase_add_test(tcase, no_time_is_no_interval);
-    tcase_add_test(tcase, powervr_s_events_tell_3d_from_compute);
-    tcase_add_test(tcase, address_that_is_used_again_is_another_job);
-    tcase_add_test(tcase, job_created_before_we_came_counts_as_graphics);
+    tcase_add_test(tcase, events_of_powervr_separate_3d_from_compute);
+    tcase_add_test(tcase, reused_address_is_another_job);
+    tcase_add_test(tcase, job_created_before_the_trace_counts_as_graphics);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

@@ -71,7 +71,7 @@ static void platform(const char *name, const char *driver, uint32_t minor, int c
     }
 }
 
-START_TEST(machine_with_nothing_has_no_devices)
+START_TEST(empty_machine_has_no_devices)
 {
     ck_assert_uint_eq(gpu_list(&tree_root, devices, GPUS_MAX), 0);
 
@@ -143,7 +143,7 @@ START_TEST(more_devices_than_asked_for_are_left_out)
 }
 END_TEST
 
-START_TEST(node_whose_device_is_gone_is_none)
+START_TEST(node_of_a_missing_device_is_ignored)
 {
     tree_folder("/sys/class/drm/renderD128");
     tree_link("/sys/class/drm/renderD128/device", "../../../devices/gone");
@@ -255,7 +255,7 @@ START_TEST(ids_of_two_devices_are_different)
 }
 END_TEST
 
-START_TEST(device_whose_sources_are_there_is_known_and_its_clients_are_looked_for)
+START_TEST(device_with_sources_is_known_and_its_clients_are_looked_for)
 {
     struct source_client list[4];
     struct reading reading;
@@ -309,12 +309,12 @@ int main(void)
     TCase *tcase = tcase_create("load");
 
     tcase_add_checked_fixture(tcase, make, end);
-    tcase_add_test(tcase, machine_with_nothing_has_no_devices);
+    tcase_add_test(tcase, empty_machine_has_no_devices);
     tcase_add_test(tcase, card_and_render_node_of_one_device_are_one);
     tcase_add_test(tcase, display_without_render_node_is_a_device_by_its_card);
     tcase_add_test(tcase, drivers_go_by_the_names_that_drm_gives_them);
     tcase_add_test(tcase, more_devices_than_asked_for_are_left_out);
-    tcase_add_test(tcase, node_whose_device_is_gone_is_none);
+    tcase_add_test(tcase, node_of_a_missing_device_is_ignored);
     tcase_add_test(tcase, mainline_powervr_has_trace_events_and_power_and_a_note);
     tcase_add_test(tcase, vendor_powervr_has_its_status_first);
     tcase_add_test(tcase, rockchip_with_panthor_has_clients_load_clock_and_guess);
@@ -322,7 +322,7 @@ int main(void)
     tcase_add_test(tcase, clock_and_power_of_msm_are_those_of_the_gpu_and_not_of_its_display);
     tcase_add_test(tcase, adreno_without_drm_is_a_device_of_its_own);
     tcase_add_test(tcase, ids_of_two_devices_are_different);
-    tcase_add_test(tcase, device_whose_sources_are_there_is_known_and_its_clients_are_looked_for);
+    tcase_add_test(tcase, device_with_sources_is_known_and_its_clients_are_looked_for);
     tcase_add_test(tcase, want_of_memory_leaves_nothing_behind);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);

@@ -55,7 +55,7 @@ static int64_t look(struct source *source, uint64_t now_us)
     return reading.value;
 }
 
-START_TEST(second_source_gives_what_the_first_measured)
+START_TEST(second_source_returns_the_measurement_of_the_first)
 {
     ck_assert_int_eq(look(graphics, 1000 * MS), 1);
     ck_assert_int_eq(look(compute, 1010 * MS), -1);
@@ -66,7 +66,7 @@ START_TEST(second_source_gives_what_the_first_measured)
 }
 END_TEST
 
-START_TEST(measurement_of_a_period_ago_is_made_anew)
+START_TEST(measurement_older_than_a_period_is_repeated)
 {
     look(graphics, 1000 * MS);
 
@@ -82,7 +82,7 @@ START_TEST(source_that_is_read_alone_measures_each_time)
 }
 END_TEST
 
-START_TEST(quantities_and_kind_are_told)
+START_TEST(quantities_and_kind_are_set)
 {
     ck_assert_int_eq(graphics->quantity, READING_GRAPHICS_LOAD);
     ck_assert_int_eq(compute->quantity, READING_COMPUTE_LOAD);
@@ -144,7 +144,7 @@ static int open_once(void *data)
     return r;
 }
 
-START_TEST(want_of_memory_leaves_the_body_to_its_owner)
+START_TEST(want_of_memory_destroys_the_body)
 {
     end();
     body.is_gone = false;
@@ -159,13 +159,13 @@ int main(void)
     TCase *tcase = tcase_create("pair");
 
     tcase_add_checked_fixture(tcase, make, end);
-    tcase_add_test(tcase, second_source_gives_what_the_first_measured);
-    tcase_add_test(tcase, measurement_of_a_period_ago_is_made_anew);
+    tcase_add_test(tcase, second_source_returns_the_measurement_of_the_first);
+    tcase_add_test(tcase, measurement_older_than_a_period_is_repeated);
     tcase_add_test(tcase, source_that_is_read_alone_measures_each_time);
-    tcase_add_test(tcase, quantities_and_kind_are_told);
+    tcase_add_test(tcase, quantities_and_kind_are_set);
     tcase_add_test(tcase, body_goes_with_the_last_of_the_two);
     tcase_add_test(tcase, two_threads_measure_one_after_the_other);
-    tcase_add_test(tcase, want_of_memory_leaves_the_body_to_its_owner);
+    tcase_add_test(tcase, want_of_memory_destroys_the_body);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

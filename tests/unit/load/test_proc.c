@@ -48,7 +48,7 @@ START_TEST(card_and_render_node_are_one_device)
 }
 END_TEST
 
-START_TEST(client_of_another_pci_slot_is_not_ours_whatever_its_node_is_called)
+START_TEST(client_of_another_pci_slot_is_not_ours_under_any_node_name)
 {
     struct gpu pci = *device;
     struct source_client list[4];
@@ -71,7 +71,7 @@ START_TEST(client_of_another_pci_slot_is_not_ours_whatever_its_node_is_called)
 }
 END_TEST
 
-START_TEST(process_that_ends_between_listing_and_reading_is_no_blindness)
+START_TEST(process_that_ends_between_listing_and_reading_is_not_blind)
 {
     gpu_process(100, "app\n");
     gpu_open(100, 3, NODE);
@@ -107,7 +107,7 @@ START_TEST(kernel_threads_are_no_blind_share)
 }
 END_TEST
 
-START_TEST(nobody_to_be_looked_into_is_forbidden_and_all_blind)
+START_TEST(no_readable_process_is_forbidden_and_all_blind)
 {
     tree_delete("/proc/1");
     tree_errno("/proc/1/fd", EACCES);
@@ -119,7 +119,7 @@ START_TEST(nobody_to_be_looked_into_is_forbidden_and_all_blind)
 }
 END_TEST
 
-START_TEST(processes_that_do_not_show_are_blindness_too)
+START_TEST(hidden_processes_are_blind_too)
 {
     tree_delete("/proc/1");
     hold(100, 3, NODE, 1, 0);
@@ -143,7 +143,7 @@ START_TEST(descriptor_that_may_not_be_read_is_a_blind_share)
 }
 END_TEST
 
-START_TEST(tree_without_processes_says_so)
+START_TEST(tree_without_processes_is_absent)
 {
     tree_delete("/proc");
     look(1000 * MS);
@@ -172,7 +172,7 @@ static void write_long(uint32_t pid, size_t n)
     tree_write_bytes(path, text, n);
 }
 
-START_TEST(file_of_64_kilobytes_is_read_and_a_longer_one_is_blindness)
+START_TEST(file_of_64_kilobytes_is_read_and_a_longer_one_is_blind)
 {
     hold(100, 3, NODE, 1, 0);
     write_long(100, 65536);
@@ -188,7 +188,7 @@ START_TEST(file_of_64_kilobytes_is_read_and_a_longer_one_is_blindness)
 }
 END_TEST
 
-START_TEST(walk_over_very_many_is_spread_over_turns)
+START_TEST(walk_over_very_many_is_spread_over_readings)
 {
     struct source_client list[4];
 
@@ -219,7 +219,7 @@ static bool count_turns(void *context, uint32_t budget)
     return proc_continue(proc, budget, NULL, NULL, &counts);
 }
 
-START_TEST(budget_bounds_a_turn_and_every_process_is_looked_into_once)
+START_TEST(budget_bounds_a_call_and_every_process_is_looked_into_once)
 {
     const uint32_t minor = 128;
     struct proc_counts counts;
@@ -239,7 +239,7 @@ START_TEST(budget_bounds_a_turn_and_every_process_is_looked_into_once)
     ck_assert_uint_ge(n_turns, 12);
     ck_assert_uint_le(n_turns, 13);
     ck_assert(proc_continue(proc, 1, NULL, NULL, &counts));
-    ck_assert_uint_eq(counts.n_looked, 50);
+    ck_assert_uint_eq(counts.n_visited, 50);
     ck_assert(!counts.is_hidden);
     proc_destroy(proc);
 }
@@ -295,17 +295,17 @@ int main(void)
     tcase_add_test(tcase, other_devices_and_files_with_such_names_are_not_ours);
     tcase_add_test(tcase, node_of_a_container_and_one_that_was_deleted_are_ours);
     tcase_add_test(tcase, card_and_render_node_are_one_device);
-    tcase_add_test(tcase, client_of_another_pci_slot_is_not_ours_whatever_its_node_is_called);
-    tcase_add_test(tcase, process_that_ends_between_listing_and_reading_is_no_blindness);
+    tcase_add_test(tcase, client_of_another_pci_slot_is_not_ours_under_any_node_name);
+    tcase_add_test(tcase, process_that_ends_between_listing_and_reading_is_not_blind);
     tcase_add_test(tcase, process_that_may_not_be_looked_into_is_a_blind_share);
     tcase_add_test(tcase, kernel_threads_are_no_blind_share);
-    tcase_add_test(tcase, nobody_to_be_looked_into_is_forbidden_and_all_blind);
-    tcase_add_test(tcase, processes_that_do_not_show_are_blindness_too);
+    tcase_add_test(tcase, no_readable_process_is_forbidden_and_all_blind);
+    tcase_add_test(tcase, hidden_processes_are_blind_too);
     tcase_add_test(tcase, descriptor_that_may_not_be_read_is_a_blind_share);
-    tcase_add_test(tcase, tree_without_processes_says_so);
-    tcase_add_test(tcase, file_of_64_kilobytes_is_read_and_a_longer_one_is_blindness);
-    tcase_add_test(tcase, walk_over_very_many_is_spread_over_turns);
-    tcase_add_test(tcase, budget_bounds_a_turn_and_every_process_is_looked_into_once);
+    tcase_add_test(tcase, tree_without_processes_is_absent);
+    tcase_add_test(tcase, file_of_64_kilobytes_is_read_and_a_longer_one_is_blind);
+    tcase_add_test(tcase, walk_over_very_many_is_spread_over_readings);
+    tcase_add_test(tcase, budget_bounds_a_call_and_every_process_is_looked_into_once);
     tcase_add_test(tcase, descriptors_are_kept_on_the_machine_and_all_closed);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);

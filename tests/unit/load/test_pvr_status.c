@@ -44,7 +44,7 @@ static void end(void)
     tree_remove();
 }
 
-START_TEST(graphics_is_the_busiest_of_3d_and_compute_stands_apart)
+START_TEST(graphics_is_the_busiest_of_3d_and_compute_is_separate)
 {
     ck_assert(parse(now_print));
 
@@ -107,7 +107,7 @@ START_TEST(of_several_devices_ours_is_taken)
 }
 END_TEST
 
-START_TEST(only_device_is_ours_whatever_its_minor)
+START_TEST(only_device_is_ours_with_any_minor)
 {
     ck_assert(parse("Device ID: 0:130\nGPU Utilisation: 10%\n"));
 
@@ -125,7 +125,7 @@ START_TEST(oldest_driver_has_no_line_for_its_device)
 }
 END_TEST
 
-START_TEST(firmware_that_is_not_well_says_so)
+START_TEST(unhealthy_firmware_is_reported)
 {
     static const struct {
         const char *words;
@@ -148,7 +148,7 @@ START_TEST(firmware_that_is_not_well_says_so)
 }
 END_TEST
 
-START_TEST(strangers_text_is_no_status)
+START_TEST(foreign_text_is_no_status)
 {
     ck_assert(!parse(""));
     ck_assert(!parse("Driver Status:   OK\n"));
@@ -173,7 +173,7 @@ START_TEST(more_devices_than_fit_do_no_harm)
 }
 END_TEST
 
-START_TEST(one_read_gives_both_readings)
+START_TEST(one_read_serves_both_readings)
 {
     tree_write(STATUS, now_print);
     open_both();
@@ -318,20 +318,20 @@ int main(void)
     TCase *pure = tcase_create("parse");
     TCase *tcase = tcase_create("source");
 
-    tcase_add_test(pure, graphics_is_the_busiest_of_3d_and_compute_stands_apart);
+    tcase_add_test(pure, graphics_is_the_busiest_of_3d_and_compute_is_separate);
     tcase_add_test(pure, guests_of_all_columns_add_up);
     tcase_add_test(pure, dash_is_no_number);
     tcase_add_test(pure, rows_of_dashes_are_rows_without_figures);
     tcase_add_test(pure, second_geometry_master_counts);
     tcase_add_test(pure, of_several_devices_ours_is_taken);
-    tcase_add_test(pure, only_device_is_ours_whatever_its_minor);
+    tcase_add_test(pure, only_device_is_ours_with_any_minor);
     tcase_add_test(pure, oldest_driver_has_no_line_for_its_device);
-    tcase_add_test(pure, firmware_that_is_not_well_says_so);
-    tcase_add_test(pure, strangers_text_is_no_status);
+    tcase_add_test(pure, unhealthy_firmware_is_reported);
+    tcase_add_test(pure, foreign_text_is_no_status);
     tcase_add_test(pure, more_devices_than_fit_do_no_harm);
     suite_add_tcase(suite, pure);
     tcase_add_checked_fixture(tcase, make, end);
-    tcase_add_test(tcase, one_read_gives_both_readings);
+    tcase_add_test(tcase, one_read_serves_both_readings);
     tcase_add_test(tcase, one_figure_for_everything_is_mixed_and_compute_is_absent);
     tcase_add_test(tcase, dash_is_absent_and_not_idle);
     tcase_add_test(tcase, rows_of_dashes_are_idle_if_nothing_ran);

@@ -66,7 +66,7 @@ START_TEST(interval_of_few_milliseconds_gives_the_last_share_again)
 }
 END_TEST
 
-START_TEST(device_that_may_not_sleep_says_nothing)
+START_TEST(device_that_may_not_sleep_is_absent)
 {
     write_power(1000, 9000);
     tree_write(GPU_PATH "/power/control", "on\n");
@@ -80,7 +80,7 @@ START_TEST(device_that_may_not_sleep_says_nothing)
 }
 END_TEST
 
-START_TEST(device_without_runtime_power_says_nothing)
+START_TEST(device_without_runtime_power_is_absent)
 {
     write_power(0, 0);
     tree_write(GPU_PATH "/power/runtime_status", "unsupported\n");
@@ -91,7 +91,7 @@ START_TEST(device_without_runtime_power_says_nothing)
 }
 END_TEST
 
-START_TEST(counters_of_power_that_stand_or_run_back_are_no_share)
+START_TEST(power_counters_that_stand_still_or_run_back_are_no_share)
 {
     const struct runtime_pm before = { .active_ms = 10, .suspended_ms = 10 };
     const struct runtime_pm back = { .active_ms = 9, .suspended_ms = 30 };
@@ -119,9 +119,9 @@ int main(void)
     tcase_add_checked_fixture(tcase, make, end);
     tcase_add_test(tcase, time_under_power_is_a_bound);
     tcase_add_test(tcase, interval_of_few_milliseconds_gives_the_last_share_again);
-    tcase_add_test(tcase, device_that_may_not_sleep_says_nothing);
-    tcase_add_test(tcase, device_without_runtime_power_says_nothing);
-    tcase_add_test(tcase, counters_of_power_that_stand_or_run_back_are_no_share);
+    tcase_add_test(tcase, device_that_may_not_sleep_is_absent);
+    tcase_add_test(tcase, device_without_runtime_power_is_absent);
+    tcase_add_test(tcase, power_counters_that_stand_still_or_run_back_are_no_share);
     tcase_add_test(tcase, where_there_is_no_file_there_is_no_source);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);

@@ -98,7 +98,7 @@ START_TEST(limit_of_a_group_above_bounds)
 }
 END_TEST
 
-START_TEST(pages_that_are_dropped_first_are_given_back)
+START_TEST(pages_that_are_dropped_first_are_added_back)
 {
     meminfo(200, 3000);
     tree_write("/proc/self/cgroup", "0::/a\n");
@@ -168,7 +168,7 @@ START_TEST(both_versions_beside_each_other_both_bound)
 }
 END_TEST
 
-START_TEST(groups_of_another_process_may_be_asked_for)
+START_TEST(groups_of_another_process_may_be_read)
 {
     meminfo(200, 3000);
     tree_write("/proc/self/cgroup", "0::/self\n");
@@ -182,7 +182,7 @@ START_TEST(groups_of_another_process_may_be_asked_for)
 }
 END_TEST
 
-START_TEST(machine_that_does_not_tell_what_is_available_is_not_guessed_at)
+START_TEST(missing_memavailable_is_not_guessed)
 {
     tree_write("/proc/meminfo", "MemTotal: 8000000 kB\nMemFree: 1000000 kB\n");
     ck_assert_int_eq(memory_read(&tree_root, 0, &memory), -EPROTO);
@@ -239,7 +239,7 @@ START_TEST(group_of_a_process_is_found_by_its_controller)
 }
 END_TEST
 
-START_TEST(source_follows_whom_the_policy_names)
+START_TEST(source_follows_the_process_that_the_policy_names)
 {
     struct source *source;
 
@@ -295,17 +295,17 @@ int main(void)
     tcase_add_test(tcase, group_limit_below_both_bounds);
     tcase_add_test(tcase, limit_high_bounds_as_the_limit_max_does);
     tcase_add_test(tcase, limit_of_a_group_above_bounds);
-    tcase_add_test(tcase, pages_that_are_dropped_first_are_given_back);
+    tcase_add_test(tcase, pages_that_are_dropped_first_are_added_back);
     tcase_add_test(tcase, group_over_its_limit_leaves_nothing);
     tcase_add_test(tcase, group_that_cannot_be_read_bounds_nothing);
     tcase_add_test(tcase, version_1_is_read_up_its_tree);
     tcase_add_test(tcase, both_versions_beside_each_other_both_bound);
-    tcase_add_test(tcase, groups_of_another_process_may_be_asked_for);
-    tcase_add_test(tcase, machine_that_does_not_tell_what_is_available_is_not_guessed_at);
+    tcase_add_test(tcase, groups_of_another_process_may_be_read);
+    tcase_add_test(tcase, missing_memavailable_is_not_guessed);
     tcase_add_test(tcase, key_is_found_whole_and_at_the_beginning_of_a_line);
     tcase_add_test(tcase, limit_is_a_number_or_none);
     tcase_add_test(tcase, group_of_a_process_is_found_by_its_controller);
-    tcase_add_test(tcase, source_follows_whom_the_policy_names);
+    tcase_add_test(tcase, source_follows_the_process_that_the_policy_names);
     tcase_add_test(tcase, memory_is_a_source);
     tcase_add_test(tcase, this_machine_has_memory);
     suite_add_tcase(suite, tcase);

@@ -27,7 +27,7 @@ START_TEST(whole_pressure_is_a_thousand)
 }
 END_TEST
 
-START_TEST(what_is_no_pressure_is_refused)
+START_TEST(malformed_pressure_is_refused)
 {
     static const char *const texts[] = {
         "",
@@ -83,7 +83,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, scan_make, scan_remove);
     tcase_add_test(tcase, both_lines_are_read);
     tcase_add_test(tcase, whole_pressure_is_a_thousand);
-    tcase_add_test(tcase, what_is_no_pressure_is_refused);
+    tcase_add_test(tcase, malformed_pressure_is_refused);
     tcase_add_test(tcase, pressure_is_a_source);
     tcase_add_test(tcase, kernel_without_pressure_has_no_source);
     suite_add_tcase(suite, tcase);

@@ -5,10 +5,10 @@
 #include <math.h>
 #include <string.h>
 
-#ifdef FIXTURE_ONE_HASH
-const bool fixture_has_one_hash = true;
+#ifdef MODEL_FIXTURE_ONE_HASH
+const bool model_fixture_has_one_hash = true;
 #else
-const bool fixture_has_one_hash = false;
+const bool model_fixture_has_one_hash = false;
 #endif
 
 static uint64_t one_hash(const void *bytes, size_t n, uint64_t salt)
@@ -16,7 +16,8 @@ static uint64_t one_hash(const void *bytes, size_t n, uint64_t salt)
     return 7;
 }
 
-int fixture_try(struct model **ret_model, const char *path, const struct fixture_setup *setup, struct diag *diag)
+int model_fixture_try(struct model **ret_model, const char *path, const struct model_fixture_setup *setup,
+                      struct diag *diag)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     int r;
@@ -34,27 +35,27 @@ int fixture_try(struct model **ret_model, const char *path, const struct fixture
                                           .n_rows = setup->n_rows,
                                           .kv_bytes = setup->kv_bytes,
                                           .n_parts = setup->n_parts,
-                                          .prefix_hash = fixture_has_one_hash ? one_hash : NULL },
+                                          .prefix_hash = model_fixture_has_one_hash ? one_hash : NULL },
                    NULL, NULL, diag);
     close(fd);
     return r;
 }
 
-struct model *fixture_open(const char *path, const struct fixture_setup *setup)
+struct model *model_fixture_open(const char *path, const struct model_fixture_setup *setup)
 {
     struct model *model = NULL;
     struct diag diag = DIAG_INIT;
-    int r = fixture_try(&model, path, setup, &diag);
+    int r = model_fixture_try(&model, path, setup, &diag);
 
     ck_assert_msg(r == MODEL_OK, "%s: %d: %s", path, r, diag.text);
     return model;
 }
 
 /* With the prompt and the answer so far. */
-static void open_stream(struct model *model, struct fixture_stream *stream)
+static void open_stream(struct model *model, struct model_fixture_stream *stream)
 {
     const char *salt = stream->salt ? stream->salt : "rig";
-    uint32_t tokens[2 * FIXTURE_TOKENS];
+    uint32_t tokens[2 * MODEL_FIXTURE_TOKENS];
     const struct seq_salt pins = { .bytes = (const uint8_t *)stream->pins,
                                    .n = stream->pins ? strlen(stream->pins) : 0 };
     const struct sample_params params = { .temperature = stream->temperature,
@@ -62,7 +63,7 @@ static void open_stream(struct model *model, struct fixture_stream *stream)
                                           .seed = stream->seed,
                                           .repetition_penalty = 1.0f,
                                           .logprobs = true,
-                                          .n_top = stream->logprobs ? FIXTURE_VOCAB : 0 };
+                                          .n_top = stream->logprobs ? MODEL_FIXTURE_VOCAB : 0 };
     struct seq_request request = { .id = stream->id,
                                    .tokens = tokens,
                                    .n_tokens = stream->n_prompt + stream->n_answer,
@@ -85,7 +86,7 @@ static void open_stream(struct model *model, struct fixture_stream *stream)
     stream->n_pinned = stream->n_answer == 0 ? room.n_pinned : stream->n_pinned;
 }
 
-static uint32_t plan(const struct fixture_stream *streams, uint32_t n_streams, uint32_t n_chunk,
+static uint32_t plan(const struct model_fixture_stream *streams, uint32_t n_streams, uint32_t n_chunk,
                      struct step_entry *entries)
 {
     uint32_t n = 0;
@@ -108,9 +109,9 @@ static uint32_t plan(const struct fixture_stream *streams, uint32_t n_streams, u
     return n;
 }
 
-static void take(struct fixture_stream *stream, const struct step_result *result)
+static void take(struct model_fixture_stream *stream, const struct step_result *result)
 {
-    float *row = stream->logprobs ? stream->logprobs + (size_t)stream->n_answer * FIXTURE_VOCAB : NULL;
+    float *row = stream->logprobs ? stream->logprobs + (size_t)stream->n_answer * MODEL_FIXTURE_VOCAB : NULL;
 
     ck_assert_int_eq(result->outcome, STEP_ENTRY_DONE);
     stream->n_rows += result->n_rows;
@@ -123,7 +124,7 @@ static void take(struct fixture_stream *stream, const struct step_result *result
     stream->answer[stream->n_answer++] = result->tokens[0];
 }
 
-static void reopen(struct model *model, struct fixture_stream *stream)
+static void reopen(struct model *model, struct model_fixture_stream *stream)
 {
     if (stream->reopen_at > 0 && stream->n_answer == stream->reopen_at) {
         seq_close(model, stream->id, stream->keeps);
@@ -133,7 +134,7 @@ static void reopen(struct model *model, struct fixture_stream *stream)
     }
 }
 
-void fixture_begin(struct fixture_run *run)
+void model_fixture_begin(struct model_fixture_run *run)
 {
     for (uint32_t i = 0; i < run->n_streams; i++) {
         open_stream(run->model, &run->streams[i]);
@@ -141,7 +142,7 @@ void fixture_begin(struct fixture_run *run)
 }
 
 /* The step has ended. */
-static void take_all(struct fixture_run *run, const struct step_report *report)
+static void take_all(struct model_fixture_run *run, const struct step_report *report)
 {
     ck_assert_uint_eq(report->n_allocs, 0);
     for (uint32_t i = 0; i < report->n_results; i++) {
@@ -157,7 +158,7 @@ static void take_all(struct fixture_run *run, const struct step_report *report)
     run->is_begun = false;
 }
 
-bool fixture_turn(struct fixture_run *run, step_poll_fn poll, void *owner)
+bool model_fixture_turn(struct model_fixture_run *run, step_poll_fn poll, void *owner)
 {
     struct step_entry entries[64];
     struct step_report report;
@@ -182,7 +183,7 @@ bool fixture_turn(struct fixture_run *run, step_poll_fn poll, void *owner)
     return true;
 }
 
-void fixture_end(struct fixture_run *run)
+void model_fixture_end(struct model_fixture_run *run)
 {
     for (uint32_t i = 0; i < run->n_streams; i++) {
         seq_close(run->model, run->streams[i].id, run->streams[i].keeps);
@@ -190,17 +191,17 @@ void fixture_end(struct fixture_run *run)
     ck_assert(model_check(run->model));
 }
 
-void fixture_drive(struct model *model, struct fixture_stream *streams, uint32_t n_streams, uint32_t n_chunk,
-                   step_poll_fn poll, void *owner)
+void model_fixture_drive(struct model *model, struct model_fixture_stream *streams, uint32_t n_streams,
+                         uint32_t n_chunk, step_poll_fn poll, void *owner)
 {
-    struct fixture_run run = {
+    struct model_fixture_run run = {
         .model = model, .streams = streams, .n_streams = n_streams, .n_chunk = n_chunk, .step = 1
     };
 
-    fixture_begin(&run);
-    while (fixture_turn(&run, poll, owner)) {
+    model_fixture_begin(&run);
+    while (model_fixture_turn(&run, poll, owner)) {
     }
-    fixture_end(&run);
+    model_fixture_end(&run);
 }
 
 /* ---- truth files ---- */
@@ -209,14 +210,14 @@ static uint32_t read_ids(const json_t *array, uint32_t *ids)
 {
     size_t n = json_array_size(array);
 
-    ck_assert_uint_le(n, FIXTURE_TOKENS);
+    ck_assert_uint_le(n, MODEL_FIXTURE_TOKENS);
     for (size_t i = 0; i < n; i++) {
         ids[i] = (uint32_t)json_integer_value(json_array_get(array, i));
     }
     return (uint32_t)n;
 }
 
-static void read_case(const json_t *from, struct fixture_case *to)
+static void read_case(const json_t *from, struct model_fixture_case *to)
 {
     const json_t *margins = json_object_get(from, "margins");
     const json_t *logits = json_object_get(from, "first_logits");
@@ -226,8 +227,8 @@ static void read_case(const json_t *from, struct fixture_case *to)
     for (uint32_t i = 0; i < to->n_answer; i++) {
         to->margins[i] = json_number_value(json_array_get(margins, i));
     }
-    to->has_logits = json_array_size(logits) == FIXTURE_VOCAB;
-    for (uint32_t i = 0; to->has_logits && i < FIXTURE_VOCAB; i++) {
+    to->has_logits = json_array_size(logits) == MODEL_FIXTURE_VOCAB;
+    for (uint32_t i = 0; to->has_logits && i < MODEL_FIXTURE_VOCAB; i++) {
         to->logits[i] = json_number_value(json_array_get(logits, i));
     }
 }
@@ -248,12 +249,12 @@ static json_t *read_json(const char *name)
     return root;
 }
 
-struct fixture_case *fixture_cases(const char *name, size_t *ret_n)
+struct model_fixture_case *model_fixture_cases(const char *name, size_t *ret_n)
 {
     json_t *root = read_json(name);
     json_t *array = json_object_get(root, "cases");
     size_t n = json_array_size(array);
-    struct fixture_case *cases;
+    struct model_fixture_case *cases;
 
     if (!root) {
         return NULL;
@@ -267,10 +268,10 @@ struct fixture_case *fixture_cases(const char *name, size_t *ret_n)
     return cases;
 }
 
-struct fixture_case *fixture_long_case(const char *name)
+struct model_fixture_case *model_fixture_long_case(const char *name)
 {
     json_t *root = read_json(name);
-    struct fixture_case *one;
+    struct model_fixture_case *one;
 
     if (!root) {
         return NULL;
@@ -281,13 +282,13 @@ struct fixture_case *fixture_long_case(const char *name)
     return one;
 }
 
-struct fixture_case *fixture_forced_case(const char *file, size_t i)
+struct model_fixture_case *model_fixture_forced_case(const char *file, size_t i)
 {
     json_t *root = read_json("stories260K-long.json");
     const json_t *texts = json_object_get(json_object_get(root, "teacher_forced"), file);
     const json_t *text = json_array_get(texts, i);
     const json_t *logprobs = json_object_get(text, "logprobs_of_next");
-    struct fixture_case *one = NULL;
+    struct model_fixture_case *one = NULL;
 
     if (text) {
         one = calloc(1, sizeof(*one));

@@ -16,7 +16,7 @@
 #define REFERENCE_HEADS    4
 #define REFERENCE_KV_HEADS 2
 #define REFERENCE_HEAD     16 /* twice a head's share of the stream */
-#define REFERENCE_TOKENS   FIXTURE_VOCAB
+#define REFERENCE_TOKENS   MODEL_FIXTURE_VOCAB
 #define REFERENCE_CONTEXT  128
 #define REFERENCE_TENSORS  700
 

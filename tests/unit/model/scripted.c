@@ -8,15 +8,15 @@
 const uint32_t scripted_prompt[SCRIPTED_PROMPT] = { 1, 50, 7,   123, 9,  77, 250, 3,   18, 4,
                                                     5, 6,  111, 99,  42, 31, 8,   200, 13, 17 };
 
-struct model *scripted_open(const struct fixture_setup *setup)
+struct model *scripted_open(const struct model_fixture_setup *setup)
 {
-    struct fixture_setup mine = *setup;
+    struct model_fixture_setup mine = *setup;
     char path[64];
 
     tiny_file(&(struct tiny){ .arch = NULL }, path, sizeof(path));
     mine.backend = mine.backend ? mine.backend : "fake";
     mine.kv_format = "f16";
-    return fixture_open(path, &mine);
+    return model_fixture_open(path, &mine);
 }
 
 /* Writes @text to a file that the fake backend can play; gives its path. */

@@ -13,7 +13,7 @@
 extern const uint32_t scripted_prompt[SCRIPTED_PROMPT];
 
 /* A tiny model with F16 pages, on the fake backend unless @setup names another. */
-struct model *scripted_open(const struct fixture_setup *setup);
+struct model *scripted_open(const struct model_fixture_setup *setup);
 
 /* Writes @text to a file that the fake backend can play; gives its path, good until the next call. */
 const char *scripted_script(const char *text);

@@ -55,9 +55,9 @@ static bool stop_soon(void *owner)
     return true;
 }
 
-static struct fixture_stream first_turn(const struct way *way)
+static struct model_fixture_stream first_turn(const struct way *way)
 {
-    struct fixture_stream stream = { .id = 1, .n_prompt = N_FIRST, .n_wanted = N_SAID };
+    struct model_fixture_stream stream = { .id = 1, .n_prompt = N_FIRST, .n_wanted = N_SAID };
 
     stream.salt = way->is_alone ? "" : NULL;
     for (uint32_t i = 0; i < N_FIRST; i++) {
@@ -67,9 +67,9 @@ static struct fixture_stream first_turn(const struct way *way)
 }
 
 /* Of @first, all of whose answer is there. */
-static struct fixture_stream second_turn(const struct way *way, const struct fixture_stream *first)
+static struct model_fixture_stream second_turn(const struct way *way, const struct model_fixture_stream *first)
 {
-    struct fixture_stream stream = { .id = 1, .salt = first->salt, .n_wanted = N_ANSWER, .extends = true };
+    struct model_fixture_stream stream = { .id = 1, .salt = first->salt, .n_wanted = N_ANSWER, .extends = true };
 
     stream.n_prompt = way->n_second ? way->n_second : N_SECOND;
     for (uint32_t i = 0; i < stream.n_prompt; i++) {
@@ -79,7 +79,7 @@ static struct fixture_stream second_turn(const struct way *way, const struct fix
     }
     stream.temperature = 0.7f;
     stream.seed = 5;
-    stream.logprobs = calloc((size_t)N_ANSWER * FIXTURE_VOCAB, sizeof(float));
+    stream.logprobs = calloc((size_t)N_ANSWER * MODEL_FIXTURE_VOCAB, sizeof(float));
     ck_assert_ptr_nonnull(stream.logprobs);
     return stream;
 }
@@ -96,7 +96,7 @@ static void barge_in(struct model *model)
     ck_assert_int_eq(report.results[0].outcome, STEP_ENTRY_STOPPED);
 }
 
-static void check_kept(const struct way *way, const struct fixture_stream *stream, bool recurs)
+static void check_kept(const struct way *way, const struct model_fixture_stream *stream, bool recurs)
 {
     uint32_t n_done = N_KNOWN - 1;
     uint32_t n_most = way->n_same < stream->n_prompt - 1 ? way->n_same : stream->n_prompt - 1;
@@ -114,37 +114,37 @@ static void check_kept(const struct way *way, const struct fixture_stream *strea
 
 static void go_on(const char *name, const char *path, const struct way *way, bool recurs)
 {
-    struct model *model = fixture_open(path, &(struct fixture_setup){ .kv_format = "f16", .n_parts = 1 });
-    struct model *other = fixture_open(path, &(struct fixture_setup){ .kv_format = "f16" });
-    struct fixture_stream first = first_turn(way);
-    struct fixture_run run = { .model = model, .streams = &first, .n_streams = 1, .n_chunk = 64, .step = 1 };
-    struct fixture_stream second, cold;
+    struct model *model = model_fixture_open(path, &(struct model_fixture_setup){ .kv_format = "f16", .n_parts = 1 });
+    struct model *other = model_fixture_open(path, &(struct model_fixture_setup){ .kv_format = "f16" });
+    struct model_fixture_stream first = first_turn(way);
+    struct model_fixture_run run = { .model = model, .streams = &first, .n_streams = 1, .n_chunk = 64, .step = 1 };
+    struct model_fixture_stream second, cold;
 
-    fixture_begin(&run);
-    while (fixture_turn(&run, NULL, NULL)) {
+    model_fixture_begin(&run);
+    while (model_fixture_turn(&run, NULL, NULL)) {
     }
     second = second_turn(way, &first);
     cold = second_turn(way, &first);
     cold.extends = false;
     if (way->is_warm) {
-        struct fixture_stream before = cold;
+        struct model_fixture_stream before = cold;
 
         before.id = 2;
         before.keeps = true;
-        fixture_drive(model, &before, 1, 64, NULL, NULL);
-        memset(cold.logprobs, 0, (size_t)N_ANSWER * FIXTURE_VOCAB * sizeof(float));
+        model_fixture_drive(model, &before, 1, 64, NULL, NULL);
+        memset(cold.logprobs, 0, (size_t)N_ANSWER * MODEL_FIXTURE_VOCAB * sizeof(float));
     }
     if (way->is_stopped) {
         barge_in(model);
     }
 
-    fixture_drive(model, &second, 1, 64, NULL, NULL);
-    fixture_drive(other, &cold, 1, 64, NULL, NULL);
+    model_fixture_drive(model, &second, 1, 64, NULL, NULL);
+    model_fixture_drive(other, &cold, 1, 64, NULL, NULL);
 
     check_kept(way, &second, recurs);
     ck_assert_msg(memcmp(second.answer, cold.answer, sizeof(cold.answer)) == 0, "%s, %s: other tokens", name,
                   way->what);
-    ck_assert_msg(memcmp(second.logprobs, cold.logprobs, (size_t)N_ANSWER * FIXTURE_VOCAB * sizeof(float)) == 0,
+    ck_assert_msg(memcmp(second.logprobs, cold.logprobs, (size_t)N_ANSWER * MODEL_FIXTURE_VOCAB * sizeof(float)) == 0,
                   "%s, %s: other bits", name, way->what);
     free(second.logprobs);
     free(cold.logprobs);

@@ -40,14 +40,15 @@ static double difference(const double *logits, const float *logprobs)
 }
 
 /* What the model says after one token, token by token. */
-static struct fixture_stream *grow(struct model *model)
+static struct model_fixture_stream *grow(struct model *model)
 {
-    struct fixture_stream *stream = calloc(1, sizeof(*stream));
+    struct model_fixture_stream *stream = calloc(1, sizeof(*stream));
 
-    *stream = (struct fixture_stream){ .id = 1, .n_prompt = 1, .n_wanted = N_TEXT, .temperature = 1.5f, .seed = 7 };
+    *stream =
+        (struct model_fixture_stream){ .id = 1, .n_prompt = 1, .n_wanted = N_TEXT, .temperature = 1.5f, .seed = 7 };
     stream->prompt[0] = 3;
-    stream->logprobs = calloc((size_t)N_TEXT * FIXTURE_VOCAB, sizeof(float));
-    fixture_drive(model, stream, 1, 1, NULL, NULL);
+    stream->logprobs = calloc((size_t)N_TEXT * MODEL_FIXTURE_VOCAB, sizeof(float));
+    model_fixture_drive(model, stream, 1, 1, NULL, NULL);
     return stream;
 }
 
@@ -56,18 +57,19 @@ START_TEST(logits_at_every_length_are_those_of_the_paper)
     static struct reference_model reference;
     double *expected = calloc((size_t)N_TEXT * REFERENCE_TOKENS, sizeof(*expected));
     uint32_t text[N_TEXT] = { 3 };
-    struct fixture_stream *stream;
+    struct model_fixture_stream *stream;
     struct model *model;
     double worst = 0.0;
 
     reference_make(&reference, &references[_i]);
-    model = fixture_open(reference.path, &(struct fixture_setup){ .kv_format = "f32" });
+    model = model_fixture_open(reference.path, &(struct model_fixture_setup){ .kv_format = "f32" });
     stream = grow(model);
     memcpy(text + 1, stream->answer, (N_TEXT - 1) * sizeof(*text));
     reference_logits(&reference, text, N_TEXT, REFERENCE_CONTEXT, expected);
 
     for (uint32_t i = 0; i < N_TEXT; i++) {
-        double now = difference(expected + (size_t)i * REFERENCE_TOKENS, stream->logprobs + (size_t)i * FIXTURE_VOCAB);
+        double now =
+            difference(expected + (size_t)i * REFERENCE_TOKENS, stream->logprobs + (size_t)i * MODEL_FIXTURE_VOCAB);
 
         ck_assert_msg(now <= BOUND, "%s: after %u tokens a log-probability is %.3g of the largest logit away",
                       references[_i].name, i + 1, now);
@@ -87,23 +89,23 @@ START_TEST(a_prompt_of_any_length_gives_the_bits_of_single_tokens)
 {
     static const uint32_t lengths[] = { 1, 2, 15, 16, 17, 18, 19, 20, 21, 22, 31, 32, 33, 34, 48, 49, 99, 100 };
     static struct reference_model reference;
-    struct fixture_stream *single;
+    struct model_fixture_stream *single;
     struct model *model;
 
     reference_make(&reference, &references[_i]);
-    model = fixture_open(reference.path, &(struct fixture_setup){ .kv_format = "f16" });
+    model = model_fixture_open(reference.path, &(struct model_fixture_setup){ .kv_format = "f16" });
     single = grow(model);
 
     for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
-        struct fixture_stream *whole = calloc(1, sizeof(*whole));
-        const float *expected = single->logprobs + (size_t)(lengths[i] - 1) * FIXTURE_VOCAB;
+        struct model_fixture_stream *whole = calloc(1, sizeof(*whole));
+        const float *expected = single->logprobs + (size_t)(lengths[i] - 1) * MODEL_FIXTURE_VOCAB;
 
-        *whole = (struct fixture_stream){ .id = 2, .n_prompt = lengths[i], .n_wanted = 1 };
+        *whole = (struct model_fixture_stream){ .id = 2, .n_prompt = lengths[i], .n_wanted = 1 };
         whole->prompt[0] = 3;
         memcpy(whole->prompt + 1, single->answer, (lengths[i] - 1) * sizeof(uint32_t));
-        whole->logprobs = calloc(FIXTURE_VOCAB, sizeof(float));
-        fixture_drive(model, whole, 1, 512, NULL, NULL);
-        ck_assert_msg(memcmp(whole->logprobs, expected, FIXTURE_VOCAB * sizeof(float)) == 0,
+        whole->logprobs = calloc(MODEL_FIXTURE_VOCAB, sizeof(float));
+        model_fixture_drive(model, whole, 1, 512, NULL, NULL);
+        ck_assert_msg(memcmp(whole->logprobs, expected, MODEL_FIXTURE_VOCAB * sizeof(float)) == 0,
                       "%s: a prompt of %u tokens has other bits", references[_i].name, lengths[i]);
         free(whole->logprobs);
         free(whole);
@@ -127,11 +129,11 @@ START_TEST(the_context_in_force_chooses_the_factors_and_names_them)
 
     reference_make(&reference, &lists);
 
-    model = fixture_open(reference.path, &(struct fixture_setup){ .n_context = 64 });
+    model = model_fixture_open(reference.path, &(struct model_fixture_setup){ .n_context = 64 });
     model_facts(model, &facts);
     ck_assert_str_eq(facts.numerics, "1/cpu/q8a/kv-f32/rope-short");
     model_close(model);
-    model = fixture_open(reference.path, &(struct fixture_setup){ .n_context = 65 });
+    model = model_fixture_open(reference.path, &(struct model_fixture_setup){ .n_context = 65 });
     model_facts(model, &facts);
     ck_assert_str_eq(facts.numerics, "1/cpu/q8a/kv-f32/rope-long");
     model_close(model);
@@ -193,7 +195,8 @@ START_TEST(what_does_not_belong_to_a_family_is_refused_by_name)
 
     reference_make(&reference, &refusal->reference);
 
-    ck_assert_int_eq(fixture_try(&model, reference.path, &(struct fixture_setup){ .backend = "cpu" }, &diag),
+    ck_assert_int_eq(model_fixture_try(&model, reference.path, &(struct model_fixture_setup){ .backend = "cpu" },
+                                       &diag),
                      MODEL_REFUSED);
 
     ck_assert_msg(strstr(diag.text, refusal->says), "\"%s\" does not say %s", diag.text, refusal->says);

@@ -101,10 +101,10 @@ static int load_in_child(const char *path, const char *backend)
             setrlimit(RLIMIT_AS, &limit);
         }
         alarm(IS_SANITIZED ? 60 : 10);
-        ran =
-            fixture_try(&model, path, &(struct fixture_setup){ .backend = backend, .kv_format = "f16", .n_threads = 1 },
-                        &diag) == MODEL_OK &&
-            read_vocabulary(path, &diag);
+        ran = model_fixture_try(&model, path,
+                                &(struct model_fixture_setup){ .backend = backend, .kv_format = "f16", .n_threads = 1 },
+                                &diag) == MODEL_OK &&
+              read_vocabulary(path, &diag);
         if (ran) {
             answer(model);
         }

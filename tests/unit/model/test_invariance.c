@@ -71,11 +71,12 @@ static bool never(void *owner)
 }
 
 /* Stream 0 is the one that is watched; the others have other prompts, of other lengths. */
-static void fill_streams(struct fixture_stream *streams, uint32_t n, const struct fixture_case *words)
+static void fill_streams(struct model_fixture_stream *streams, uint32_t n, const struct model_fixture_case *words)
 {
     for (uint32_t i = 0; i < n; i++) {
-        streams[i] =
-            (struct fixture_stream){ .id = i + 1, .n_prompt = N_PROMPT - (i * 5) % N_PROMPT, .n_wanted = N_ANSWER };
+        streams[i] = (struct model_fixture_stream){ .id = i + 1,
+                                                    .n_prompt = N_PROMPT - (i * 5) % N_PROMPT,
+                                                    .n_wanted = N_ANSWER };
         streams[i].prompt[0] = 1;
         for (uint32_t j = 1; j < streams[i].n_prompt; j++) {
             streams[i].prompt[j] = words->answer[(j - 1) * (i + 1) % words->n_answer];
@@ -84,10 +85,10 @@ static void fill_streams(struct fixture_stream *streams, uint32_t n, const struc
 }
 
 /* Streams before the watched one: one that begins as it does, and where the pool is small one that does not. */
-static void warm_up(struct model *model, const struct way *way, const struct fixture_stream *watched)
+static void warm_up(struct model *model, const struct way *way, const struct model_fixture_stream *watched)
 {
     for (uint32_t i = 0; i < (way->n_pages ? 2 : 1); i++) {
-        struct fixture_stream before = *watched;
+        struct model_fixture_stream before = *watched;
 
         before.id = 1000 + i;
         before.logprobs = NULL;
@@ -95,12 +96,12 @@ static void warm_up(struct model *model, const struct way *way, const struct fix
         for (uint32_t j = i == 0 ? way->n_warm : 0; j < N_PROMPT; j++) {
             before.prompt[j] ^= 1;
         }
-        fixture_drive(model, &before, 1, 64, NULL, NULL);
+        model_fixture_drive(model, &before, 1, 64, NULL, NULL);
     }
 }
 
 /* What the watched stream found: nothing where sequences have states of their own. */
-static void check_found(const struct way *way, const struct fixture_stream *watched, bool shares)
+static void check_found(const struct way *way, const struct model_fixture_stream *watched, bool shares)
 {
     if (!shares) {
         ck_assert_uint_eq(watched->n_cached, 0);
@@ -115,17 +116,18 @@ static void check_found(const struct way *way, const struct fixture_stream *watc
 }
 
 /* The watched stream served so; free its log-probabilities and itself. */
-static struct fixture_stream *serve(const char *path, const char *kv_format, const struct way *way,
-                                    const struct fixture_case *words, bool shares)
+static struct model_fixture_stream *serve(const char *path, const char *kv_format, const struct way *way,
+                                          const struct model_fixture_case *words, bool shares)
 {
-    struct fixture_stream *streams = calloc(way->n_beside + 1, sizeof(*streams));
+    struct model_fixture_stream *streams = calloc(way->n_beside + 1, sizeof(*streams));
     uint64_t n_suspended = 0;
-    struct model *model = fixture_open(path, &(struct fixture_setup){ .kv_format = kv_format,
-                                                                      .n_threads = way->n_threads,
-                                                                      .cpu_mask = way->cpu_mask,
-                                                                      .n_rows = 16 * N_PROMPT,
-                                                                      .kv_bytes = POOL_BYTES,
-                                                                      .n_parts = way->is_suspended ? 1 : 0 });
+    struct model *model =
+        model_fixture_open(path, &(struct model_fixture_setup){ .kv_format = kv_format,
+                                                                .n_threads = way->n_threads,
+                                                                .cpu_mask = way->cpu_mask,
+                                                                .n_rows = 16 * N_PROMPT,
+                                                                .kv_bytes = POOL_BYTES,
+                                                                .n_parts = way->is_suspended ? 1 : 0 });
     struct model_facts facts;
 
     fill_streams(streams, way->n_beside + 1, words);
@@ -136,23 +138,24 @@ static struct fixture_stream *serve(const char *path, const char *kv_format, con
     }
     streams[0].reopen_at = way->reopen_at;
     streams[0].keeps = !way->is_forgotten;
-    streams[0].logprobs = calloc((size_t)N_ANSWER * FIXTURE_VOCAB, sizeof(float));
-    fixture_drive(model, streams, way->n_beside + 1, way->n_chunk, way->is_suspended ? never : NULL, &n_suspended);
+    streams[0].logprobs = calloc((size_t)N_ANSWER * MODEL_FIXTURE_VOCAB, sizeof(float));
+    model_fixture_drive(model, streams, way->n_beside + 1, way->n_chunk, way->is_suspended ? never : NULL,
+                        &n_suspended);
     ck_assert(!way->is_suspended || n_suspended > 500);
     check_found(way, &streams[0], shares);
     model_close(model);
     return streams;
 }
 
-static void serve_every_way(const char *name, const char *path, const char *kv_format, const struct fixture_case *words,
-                            bool shares)
+static void serve_every_way(const char *name, const char *path, const char *kv_format,
+                            const struct model_fixture_case *words, bool shares)
 {
-    struct fixture_stream *first = NULL;
+    struct model_fixture_stream *first = NULL;
 
     for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
-        struct fixture_stream *now;
+        struct model_fixture_stream *now;
 
-        if (fixture_has_one_hash && i > 0 && ways[i].n_warm == 0 && ways[i].reopen_at == 0) {
+        if (model_fixture_has_one_hash && i > 0 && ways[i].n_warm == 0 && ways[i].reopen_at == 0) {
             continue; /* no page is looked for */
         }
         if (unit_looks_for_races() && i > 0 && ways[i].n_threads == 1) {
@@ -162,7 +165,8 @@ static void serve_every_way(const char *name, const char *path, const char *kv_f
         first = first ? first : now;
         ck_assert_msg(memcmp(now->answer, first->answer, sizeof(now->answer)) == 0, "%s, %s: other tokens", name,
                       ways[i].what);
-        ck_assert_msg(memcmp(now->logprobs, first->logprobs, (size_t)N_ANSWER * FIXTURE_VOCAB * sizeof(float)) == 0,
+        ck_assert_msg(memcmp(now->logprobs, first->logprobs, (size_t)N_ANSWER * MODEL_FIXTURE_VOCAB * sizeof(float)) ==
+                          0,
                       "%s, %s: other bits", name, ways[i].what);
         if (now != first) {
             free(now->logprobs);
@@ -177,7 +181,7 @@ static void serve_every_way(const char *name, const char *path, const char *kv_f
 START_TEST(a_stream_has_the_same_bits_however_it_is_served)
 {
     const struct file *file = &files[_i];
-    struct fixture_case *words = fixture_long_case("stories260K-long.json");
+    struct model_fixture_case *words = model_fixture_long_case("stories260K-long.json");
     char path[512];
     char name[128];
 
@@ -192,7 +196,7 @@ END_TEST
 START_TEST(so_it_is_with_every_family)
 {
     static struct reference_model reference;
-    static struct fixture_case words = { .n_answer = 256 };
+    static struct model_fixture_case words = { .n_answer = 256 };
 
     for (uint32_t i = 0; i < words.n_answer; i++) {
         words.answer[i] = (i * i * 31 + i * 7 + 5) % REFERENCE_TOKENS;

@@ -24,16 +24,17 @@ static const struct row {
 
 static void keep_logits(void *owner, uint32_t position, const float *logits, uint32_t n)
 {
-    memcpy((float *)owner + (size_t)position * FIXTURE_VOCAB, logits, n * sizeof(*logits));
+    memcpy((float *)owner + (size_t)position * MODEL_FIXTURE_VOCAB, logits, n * sizeof(*logits));
 }
 
 /* The logits after each of the @n tokens; free(). */
 static float *all_logits(const char *path, const char *kv_format, const uint32_t *tokens, uint32_t n,
                          uint32_t *ret_kv_bytes)
 {
-    struct model *model = fixture_open(path, &(struct fixture_setup){ .kv_format = kv_format, .n_sequences = N_CHUNK });
+    struct model *model =
+        model_fixture_open(path, &(struct model_fixture_setup){ .kv_format = kv_format, .n_sequences = N_CHUNK });
     const struct sample_params params = { .top_p = 1.0f, .repetition_penalty = 1.0f };
-    float *logits = calloc((size_t)n * FIXTURE_VOCAB, sizeof(*logits));
+    float *logits = calloc((size_t)n * MODEL_FIXTURE_VOCAB, sizeof(*logits));
     const struct seq_request request = { .id = 1,
                                          .tokens = tokens,
                                          .n_tokens = n,
@@ -64,24 +65,24 @@ static void normalise(const float *logits, double *out)
 {
     double top = -INFINITY, sum = 0.0;
 
-    for (int i = 0; i < FIXTURE_VOCAB; i++) {
+    for (int i = 0; i < MODEL_FIXTURE_VOCAB; i++) {
         top = fmax(top, (double)logits[i]);
     }
-    for (int i = 0; i < FIXTURE_VOCAB; i++) {
+    for (int i = 0; i < MODEL_FIXTURE_VOCAB; i++) {
         sum += exp((double)logits[i] - top);
     }
-    for (int i = 0; i < FIXTURE_VOCAB; i++) {
+    for (int i = 0; i < MODEL_FIXTURE_VOCAB; i++) {
         out[i] = (double)logits[i] - top - log(sum);
     }
 }
 
 static double divergence(const float *expected, const float *got)
 {
-    double p[FIXTURE_VOCAB], q[FIXTURE_VOCAB], sum = 0.0;
+    double p[MODEL_FIXTURE_VOCAB], q[MODEL_FIXTURE_VOCAB], sum = 0.0;
 
     normalise(expected, p);
     normalise(got, q);
-    for (int i = 0; i < FIXTURE_VOCAB; i++) {
+    for (int i = 0; i < MODEL_FIXTURE_VOCAB; i++) {
         sum += exp(p[i]) * (p[i] - q[i]);
     }
     return sum;
@@ -93,18 +94,18 @@ START_TEST(fewer_bits_of_keys_and_values_cost_what_is_written)
     uint32_t f32_bytes, kv_bytes;
     uint32_t n_rows = 0;
     double sum = 0.0;
-    struct fixture_case *text;
+    struct model_fixture_case *text;
     char path[512];
 
     if (!unit_truth("models/stories260K-f32.gguf", path, sizeof(path))) {
         return;
     }
-    for (size_t i = 0; (text = fixture_forced_case("stories260K-f32.gguf", i)); i++) {
+    for (size_t i = 0; (text = model_fixture_forced_case("stories260K-f32.gguf", i)); i++) {
         float *expected = all_logits(path, "f32", text->prompt, text->n_prompt, &f32_bytes);
         float *got = all_logits(path, row->name, text->prompt, text->n_prompt, &kv_bytes);
 
         for (uint32_t at = 0; at < text->n_prompt; at++, n_rows++) {
-            sum += divergence(expected + (size_t)at * FIXTURE_VOCAB, got + (size_t)at * FIXTURE_VOCAB);
+            sum += divergence(expected + (size_t)at * MODEL_FIXTURE_VOCAB, got + (size_t)at * MODEL_FIXTURE_VOCAB);
         }
         ck_assert_double_le(kv_bytes, row->kv_bytes * f32_bytes / 2.0);
         free(expected);

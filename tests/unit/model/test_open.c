@@ -59,7 +59,7 @@ START_TEST(a_file_that_does_not_hold_together_is_refused_by_name)
 
     tiny_file(&refusal->tiny, path, sizeof(path));
 
-    r = fixture_try(&model, path, &(struct fixture_setup){ .backend = "cpu" }, &diag);
+    r = model_fixture_try(&model, path, &(struct model_fixture_setup){ .backend = "cpu" }, &diag);
 
     ck_assert_int_eq(r, MODEL_REFUSED);
     for (size_t i = 0; i < COUNTOF(refusal->says) && refusal->says[i]; i++) {
@@ -76,14 +76,15 @@ START_TEST(a_list_too_long_for_a_sentence_is_counted)
 
     tiny_file(&(struct tiny){ .key = "llama.block_count", .value = 100 }, path, sizeof(path));
 
-    ck_assert_int_eq(fixture_try(&model, path, &(struct fixture_setup){ .backend = "cpu" }, &diag), MODEL_REFUSED);
+    ck_assert_int_eq(model_fixture_try(&model, path, &(struct model_fixture_setup){ .backend = "cpu" }, &diag),
+                     MODEL_REFUSED);
 
     ck_assert_msg(strstr(diag.text, " more"), "%s", diag.text);
     ck_assert_msg(strstr(diag.text, "blk.2.attn_norm.weight, blk.3"), "%s", diag.text);
 }
 END_TEST
 
-static const struct fixture_setup bad_setups[] = {
+static const struct model_fixture_setup bad_setups[] = {
     { .backend = "abacus" }, { .kv_format = "f8" },
     { .cpu_mask = "sse" },   { .kv_bytes = TINY_PAGE_BYTES - 1, .kv_format = "f16" },
     { .n_threads = 100000 },
@@ -97,7 +98,7 @@ START_TEST(a_setup_that_cannot_be_had_is_refused)
 
     tiny_file(&(struct tiny){ .arch = NULL }, path, sizeof(path));
 
-    ck_assert_int_eq(fixture_try(&model, path, &bad_setups[_i], &diag), MODEL_REFUSED);
+    ck_assert_int_eq(model_fixture_try(&model, path, &bad_setups[_i], &diag), MODEL_REFUSED);
     ck_assert(diag_is_set(&diag));
 }
 END_TEST
@@ -107,10 +108,11 @@ START_TEST(what_is_no_file_is_refused)
     struct model *model = NULL;
     struct diag diag = DIAG_INIT;
 
-    ck_assert_int_eq(fixture_try(&model, "/", &(struct fixture_setup){ .backend = "cpu" }, &diag), MODEL_REFUSED);
+    ck_assert_int_eq(model_fixture_try(&model, "/", &(struct model_fixture_setup){ .backend = "cpu" }, &diag),
+                     MODEL_REFUSED);
     ck_assert_msg(strstr(diag.text, "regular"), "%s", diag.text);
     diag_clear(&diag);
-    ck_assert_int_eq(fixture_try(&model, "/dev/null", &(struct fixture_setup){ .backend = "cpu" }, &diag),
+    ck_assert_int_eq(model_fixture_try(&model, "/dev/null", &(struct model_fixture_setup){ .backend = "cpu" }, &diag),
                      MODEL_REFUSED);
 }
 END_TEST
@@ -122,7 +124,7 @@ START_TEST(facts_tell_what_is_in_force)
     char path[64];
 
     tiny_file(&(struct tiny){ .arch = NULL }, path, sizeof(path));
-    model = fixture_open(path, &(struct fixture_setup){ .kv_format = "f16", .n_threads = 2 });
+    model = model_fixture_open(path, &(struct model_fixture_setup){ .kv_format = "f16", .n_threads = 2 });
     model_facts(model, &facts);
 
     ck_assert_str_eq(facts.architecture, "llama");
@@ -145,12 +147,13 @@ START_TEST(a_context_is_what_training_and_pool_allow)
 
     tiny_file(&(struct tiny){ .arch = NULL }, path, sizeof(path));
 
-    model = fixture_open(path, &(struct fixture_setup){ .n_context = 4096 });
+    model = model_fixture_open(path, &(struct model_fixture_setup){ .n_context = 4096 });
     model_facts(model, &facts);
     ck_assert_uint_eq(facts.n_context, TINY_CONTEXT);
     model_close(model);
 
-    model = fixture_open(path, &(struct fixture_setup){ .kv_format = "f16", .kv_bytes = 3 * TINY_PAGE_BYTES + 5 });
+    model = model_fixture_open(path, &(struct model_fixture_setup){ .kv_format = "f16",
+                                                                    .kv_bytes = 3 * TINY_PAGE_BYTES + 5 });
     model_facts(model, &facts);
     ck_assert_uint_eq(facts.n_pages, 3);
     ck_assert_uint_eq(facts.n_context, 48);
@@ -165,7 +168,7 @@ START_TEST(rows_beyond_the_vocabulary_are_never_sampled)
     char path[64];
 
     tiny_file(&(struct tiny){ .n_listed = TINY_TOKENS - 10 }, path, sizeof(path));
-    model = fixture_open(path, &(struct fixture_setup){ .backend = "cpu" });
+    model = model_fixture_open(path, &(struct model_fixture_setup){ .backend = "cpu" });
     model_facts(model, &facts);
 
     ck_assert_uint_eq(facts.n_vocab, TINY_TOKENS - 10);
@@ -179,7 +182,7 @@ START_TEST(the_embedding_is_the_output_where_the_file_has_no_other)
 
     tiny_file(&(struct tiny){ .omit = { "output.weight" } }, path, sizeof(path));
 
-    model_close(fixture_open(path, &(struct fixture_setup){ .backend = "cpu" }));
+    model_close(model_fixture_open(path, &(struct model_fixture_setup){ .backend = "cpu" }));
 }
 END_TEST
 
@@ -189,7 +192,7 @@ START_TEST(biases_are_taken_where_the_file_has_them)
 
     tiny_file(&(struct tiny){ .tensor = "blk.1.attn_k.bias", .type = ELEM_F32, .n_cols = 128 }, path, sizeof(path));
 
-    model_close(fixture_open(path, &(struct fixture_setup){ .backend = "cpu" }));
+    model_close(model_fixture_open(path, &(struct model_fixture_setup){ .backend = "cpu" }));
 }
 END_TEST
 
@@ -197,7 +200,7 @@ static int open_and_close(void *data)
 {
     struct model *model = NULL;
     struct diag diag = DIAG_INIT;
-    int r = fixture_try(&model, data, &(struct fixture_setup){ .backend = "cpu" }, &diag);
+    int r = model_fixture_try(&model, data, &(struct model_fixture_setup){ .backend = "cpu" }, &diag);
 
     model_close(model);
     return r;

@@ -15,25 +15,25 @@
 #define PINS     "pins" /* the domain of what is pinned */
 #define N_ANSWER 8
 #define N_TOKENS 256 /* of both kinds of models */
-#define N_LOGITS ((size_t)N_ANSWER * FIXTURE_VOCAB)
+#define N_LOGITS ((size_t)N_ANSWER * MODEL_FIXTURE_VOCAB)
 
 static struct model *open_fake(uint32_t n_pages)
 {
     char path[64];
 
     tiny_file(&(struct tiny){ .arch = NULL }, path, sizeof(path));
-    return fixture_open(path, &(struct fixture_setup){ .backend = "fake",
-                                                       .kv_format = "f16",
-                                                       .n_threads = 1,
-                                                       .n_sequences = 8,
-                                                       .kv_bytes = (uint64_t)n_pages * TINY_PAGE_BYTES });
+    return model_fixture_open(path, &(struct model_fixture_setup){ .backend = "fake",
+                                                                   .kv_format = "f16",
+                                                                   .n_threads = 1,
+                                                                   .n_sequences = 8,
+                                                                   .kv_bytes = (uint64_t)n_pages * TINY_PAGE_BYTES });
 }
 
 /* A stream of @n_prompt tokens, the first @n_same of which are those of every stream here. */
-static struct fixture_stream stream_of(uint32_t n_prompt, uint32_t n_same)
+static struct model_fixture_stream stream_of(uint32_t n_prompt, uint32_t n_same)
 {
     static uint32_t n_made;
-    struct fixture_stream stream = { .n_prompt = n_prompt, .n_wanted = N_ANSWER, .keeps = true, .pins = PINS };
+    struct model_fixture_stream stream = { .n_prompt = n_prompt, .n_wanted = N_ANSWER, .keeps = true, .pins = PINS };
 
     stream.id = ++n_made;
     for (uint32_t i = 0; i < n_prompt; i++) {
@@ -52,22 +52,22 @@ static struct model_figures figures_of(const struct model *model)
     return figures;
 }
 
-static void drive(struct model *model, struct fixture_stream *stream)
+static void drive(struct model *model, struct model_fixture_stream *stream)
 {
-    fixture_drive(model, stream, 1, 64, NULL, NULL);
+    model_fixture_drive(model, stream, 1, 64, NULL, NULL);
     figures_of(model);
 }
 
 /* Computes the first @n tokens of all streams, in @salt's domain; does not pin them. Its sequence. */
 static uint32_t compute(struct model *model, const char *salt, uint32_t n)
 {
-    struct fixture_stream stream = stream_of(n, n);
-    struct fixture_run run = { .model = model, .streams = &stream, .n_streams = 1, .n_chunk = 64, .step = 9 };
+    struct model_fixture_stream stream = stream_of(n, n);
+    struct model_fixture_run run = { .model = model, .streams = &stream, .n_streams = 1, .n_chunk = 64, .step = 9 };
 
     stream.n_wanted = 1;
     stream.salt = salt;
-    fixture_begin(&run);
-    while (fixture_turn(&run, NULL, NULL)) {
+    model_fixture_begin(&run);
+    while (model_fixture_turn(&run, NULL, NULL)) {
     }
     return stream.id;
 }
@@ -79,10 +79,10 @@ static void pin(struct model *model, uint32_t id, uint32_t n)
 }
 
 /* The same answer as where nothing is pinned or shared. */
-static void check_answer(const struct fixture_stream *stream)
+static void check_answer(const struct model_fixture_stream *stream)
 {
     struct model *model = open_fake(16);
-    struct fixture_stream alone = *stream;
+    struct model_fixture_stream alone = *stream;
 
     alone.n_answer = 0;
     alone.salt = "";
@@ -110,7 +110,7 @@ START_TEST(a_prompt_finds_as_much_as_it_has_in_common_with_a_pin)
 {
     const struct meeting *meeting = &meetings[_i];
     struct model *model = open_fake(16);
-    struct fixture_stream stream = stream_of(meeting->n_prompt, meeting->n_same);
+    struct model_fixture_stream stream = stream_of(meeting->n_prompt, meeting->n_same);
 
     pin(model, 1, meeting->n_pin);
     drive(model, &stream);
@@ -125,7 +125,7 @@ END_TEST
 START_TEST(who_was_not_told_of_the_domain_finds_nothing)
 {
     struct model *model = open_fake(16);
-    struct fixture_stream stream = stream_of(60, 40);
+    struct model_fixture_stream stream = stream_of(60, 40);
 
     stream.pins = NULL;
     pin(model, 1, 40);
@@ -140,7 +140,7 @@ END_TEST
 START_TEST(who_shares_with_nobody_finds_it_and_leaves_nothing)
 {
     struct model *model = open_fake(16);
-    struct fixture_stream stream = stream_of(60, 40);
+    struct model_fixture_stream stream = stream_of(60, 40);
 
     stream.salt = "";
     pin(model, 1, 40);
@@ -162,9 +162,9 @@ START_TEST(what_one_computes_behind_a_pin_is_not_found_by_another)
 
     for (size_t i = 0; i < COUNTOF(lengths); i++) {
         struct model *model = open_fake(32);
-        struct fixture_stream mine = stream_of(lengths[i], lengths[i]);
-        struct fixture_stream theirs = stream_of(lengths[i], lengths[i]);
-        struct fixture_stream again = stream_of(lengths[i], lengths[i]);
+        struct model_fixture_stream mine = stream_of(lengths[i], lengths[i]);
+        struct model_fixture_stream theirs = stream_of(lengths[i], lengths[i]);
+        struct model_fixture_stream again = stream_of(lengths[i], lengths[i]);
 
         theirs.salt = "other";
         pin(model, 1, 32);
@@ -186,13 +186,13 @@ END_TEST
 START_TEST(others_do_not_hide_what_is_ones_own)
 {
     struct model *model = open_fake(256);
-    struct fixture_stream mine = stream_of(28, 28);
-    struct fixture_stream again = mine;
+    struct model_fixture_stream mine = stream_of(28, 28);
+    struct model_fixture_stream again = mine;
 
     pin(model, 1, 16);
     drive(model, &mine);
     for (uint32_t i = 0; i < 100; i++) {
-        struct fixture_stream theirs = stream_of(28, 16);
+        struct model_fixture_stream theirs = stream_of(28, 16);
 
         theirs.salt = "other";
         drive(model, &theirs);
@@ -208,7 +208,7 @@ END_TEST
 START_TEST(a_longer_pin_stands_behind_a_shorter_one)
 {
     struct model *model = open_fake(16);
-    struct fixture_stream stream = stream_of(70, 64);
+    struct model_fixture_stream stream = stream_of(70, 64);
 
     pin(model, 1, 32);
     pin(model, 2, 64);
@@ -225,13 +225,13 @@ END_TEST
 START_TEST(a_turn_that_forgets_finds_the_pin_again)
 {
     struct model *model = open_fake(16);
-    struct fixture_stream first = stream_of(40, 0);
-    struct fixture_stream second = stream_of(60, 32);
-    struct fixture_run run = { .model = model, .streams = &first, .n_streams = 1, .n_chunk = 64, .step = 5 };
+    struct model_fixture_stream first = stream_of(40, 0);
+    struct model_fixture_stream second = stream_of(60, 32);
+    struct model_fixture_run run = { .model = model, .streams = &first, .n_streams = 1, .n_chunk = 64, .step = 5 };
 
     pin(model, 1, 32);
-    fixture_begin(&run);
-    while (fixture_turn(&run, NULL, NULL)) {
+    model_fixture_begin(&run);
+    while (model_fixture_turn(&run, NULL, NULL)) {
     }
     second.id = first.id;
     second.extends = true;
@@ -248,11 +248,11 @@ END_TEST
 START_TEST(a_pin_stays_whatever_comes_by)
 {
     struct model *model = open_fake(12);
-    struct fixture_stream stream = stream_of(60, 40);
+    struct model_fixture_stream stream = stream_of(60, 40);
 
     pin(model, 1, 40);
     for (uint32_t i = 0; i < 40; i++) {
-        struct fixture_stream passing = stream_of(90, (i % 3) * 20);
+        struct model_fixture_stream passing = stream_of(90, (i % 3) * 20);
 
         passing.salt = i % 2 ? "other" : NULL;
         drive(model, &passing);
@@ -269,7 +269,7 @@ END_TEST
 START_TEST(a_pin_stays_where_pages_are_taken_back)
 {
     struct model *model = open_fake(16);
-    struct fixture_stream stream = stream_of(60, 40);
+    struct model_fixture_stream stream = stream_of(60, 40);
 
     pin(model, 1, 40);
     model_limit_kv(model, 1);
@@ -298,12 +298,12 @@ END_TEST
 START_TEST(a_pin_that_was_computed_before_is_whole)
 {
     struct model *model = open_fake(12);
-    struct fixture_stream stream = stream_of(60, 40);
+    struct model_fixture_stream stream = stream_of(60, 40);
 
     seq_close(model, compute(model, PINS, 40), true);
     pin(model, 1, 40);
     for (uint32_t i = 0; i < 10; i++) {
-        struct fixture_stream passing = stream_of(120, 0);
+        struct model_fixture_stream passing = stream_of(120, 0);
 
         drive(model, &passing);
     }
@@ -319,7 +319,7 @@ END_TEST
 START_TEST(a_dropped_pin_gives_its_pages_back)
 {
     struct model *model = open_fake(16);
-    struct fixture_stream stream = stream_of(60, 40);
+    struct model_fixture_stream stream = stream_of(60, 40);
 
     pin(model, 1, 40);
     ck_assert_int_eq(pin_drop(model, 1), 0);
@@ -335,16 +335,16 @@ END_TEST
 START_TEST(a_dropped_pin_stays_for_those_who_hold_it)
 {
     struct model *model = open_fake(16);
-    struct fixture_stream stream = stream_of(60, 40);
-    struct fixture_run run = { .model = model, .streams = &stream, .n_streams = 1, .n_chunk = 64, .step = 5 };
+    struct model_fixture_stream stream = stream_of(60, 40);
+    struct model_fixture_run run = { .model = model, .streams = &stream, .n_streams = 1, .n_chunk = 64, .step = 5 };
 
     pin(model, 1, 40);
-    fixture_begin(&run);
+    model_fixture_begin(&run);
     ck_assert_int_eq(pin_drop(model, 1), 0);
     figures_of(model);
-    while (fixture_turn(&run, NULL, NULL)) {
+    while (model_fixture_turn(&run, NULL, NULL)) {
     }
-    fixture_end(&run);
+    model_fixture_end(&run);
     figures_of(model);
 
     ck_assert_uint_eq(stream.n_cached, 40);
@@ -391,13 +391,13 @@ END_TEST
 START_TEST(what_is_not_computed_is_not_pinned)
 {
     struct model *model = open_fake(16);
-    struct fixture_stream stream = stream_of(40, 40);
-    struct fixture_run run = { .model = model, .streams = &stream, .n_streams = 1, .n_chunk = 16, .step = 5 };
+    struct model_fixture_stream stream = stream_of(40, 40);
+    struct model_fixture_run run = { .model = model, .streams = &stream, .n_streams = 1, .n_chunk = 16, .step = 5 };
     const struct step_entry entry = { .seq = stream.id, .n_prefill = 16 };
     struct step_report report;
     struct diag diag = DIAG_INIT;
 
-    fixture_begin(&run);
+    model_fixture_begin(&run);
     ck_assert_int_eq(step_begin(model, 5, &entry, 1, &diag), 0);
     ck_assert_int_eq(pin_keep(model, 1, stream.id), -EBUSY);
     ck_assert_int_eq(step_run(model, 5, NULL, NULL, &report), STEP_DONE);
@@ -409,7 +409,7 @@ END_TEST
 
 /* ---- bits */
 
-static void open_answer(struct fixture_stream *stream)
+static void open_answer(struct model_fixture_stream *stream)
 {
     stream->temperature = 0.7f;
     stream->seed = 5;
@@ -419,11 +419,11 @@ static void open_answer(struct fixture_stream *stream)
 
 static void check_bits(const struct reference_model *reference, const char *format)
 {
-    const struct fixture_setup setup = { .kv_format = format };
-    struct model *model = fixture_open(reference->path, &setup);
-    struct model *other = fixture_open(reference->path, &setup);
-    struct fixture_stream warm = stream_of(70, 42);
-    struct fixture_stream cold = warm;
+    const struct model_fixture_setup setup = { .kv_format = format };
+    struct model *model = model_fixture_open(reference->path, &setup);
+    struct model *other = model_fixture_open(reference->path, &setup);
+    struct model_fixture_stream warm = stream_of(70, 42);
+    struct model_fixture_stream cold = warm;
     bool recurs = reference->reference->attends_every > 0;
 
     open_answer(&warm);
@@ -464,7 +464,7 @@ static int open_and_pin(void *owner)
     static const struct sample_params greedy = { .top_p = 1.0f, .repetition_penalty = 1.0f };
     static const struct seq_salt pins = { .bytes = (const uint8_t *)PINS, .n = sizeof(PINS) - 1 };
     const struct step_entry entry = { .seq = 9000, .n_prefill = 64 };
-    struct fixture_stream stream = stream_of(40, 40);
+    struct model_fixture_stream stream = stream_of(40, 40);
     struct model *model = owner;
     struct step_report report;
     struct diag diag = DIAG_INIT;

@@ -140,8 +140,8 @@ static struct model *open_paper(struct reference *reference, struct reference_mo
 {
     reference->pooling = pooling;
     reference_make(made, reference);
-    return fixture_open(made->path,
-                        &(struct fixture_setup){ .kv_format = "f32", .n_threads = n_threads, .n_rows = 256 });
+    return model_fixture_open(made->path, &(struct model_fixture_setup){
+                                              .kv_format = "f32", .n_threads = n_threads, .n_rows = 256 });
 }
 
 static double expected_value(const double *hidden, enum pooling_kind pooling, uint32_t i)
@@ -238,20 +238,20 @@ START_TEST(a_model_for_embedding_answers_with_the_bits_that_it_had)
 {
     static struct reference_model made;
     struct reference reference = references[0];
-    struct fixture_stream *streams = calloc(2, sizeof(*streams));
+    struct model_fixture_stream *streams = calloc(2, sizeof(*streams));
 
     for (uint32_t i = 0; i < 2; i++) {
         struct model *model = open_paper(&reference, &made, i ? POOLING_MEAN : POOLING_NONE, 1);
 
-        streams[i] = (struct fixture_stream){ .id = 1, .n_prompt = 3, .prompt = { 3, 4, 5 }, .n_wanted = 20 };
-        streams[i].logprobs = calloc((size_t)20 * FIXTURE_VOCAB, sizeof(float));
-        fixture_drive(model, &streams[i], 1, 3, NULL, NULL);
+        streams[i] = (struct model_fixture_stream){ .id = 1, .n_prompt = 3, .prompt = { 3, 4, 5 }, .n_wanted = 20 };
+        streams[i].logprobs = calloc((size_t)20 * MODEL_FIXTURE_VOCAB, sizeof(float));
+        model_fixture_drive(model, &streams[i], 1, 3, NULL, NULL);
         model_close(model);
         reference_free(&made);
     }
 
     ck_assert_mem_eq(streams[0].answer, streams[1].answer, 20 * sizeof(uint32_t));
-    ck_assert_mem_eq(streams[0].logprobs, streams[1].logprobs, (size_t)20 * FIXTURE_VOCAB * sizeof(float));
+    ck_assert_mem_eq(streams[0].logprobs, streams[1].logprobs, (size_t)20 * MODEL_FIXTURE_VOCAB * sizeof(float));
     free(streams[0].logprobs);
     free(streams[1].logprobs);
     free(streams);
@@ -341,7 +341,7 @@ START_TEST(a_file_says_how_it_is_pooled)
     char path[64];
 
     tiny_file(&(struct tiny){ .key = "llama.pooling_type", .value = (uint32_t)_i }, path, sizeof(path));
-    model = fixture_open(path, &(struct fixture_setup){ .n_threads = 1 });
+    model = model_fixture_open(path, &(struct model_fixture_setup){ .n_threads = 1 });
     model_facts(model, &facts);
 
     ck_assert_uint_eq(facts.n_hidden, n_hidden[_i]);
@@ -358,7 +358,8 @@ START_TEST(a_pooling_that_nobody_knows_and_rows_that_see_ahead_are_refused)
 
     tiny_file(&(struct tiny){ .key = keys[_i], .value = 5 }, path, sizeof(path));
 
-    ck_assert_int_eq(fixture_try(&model, path, &(struct fixture_setup){ .n_threads = 1 }, &diag), MODEL_REFUSED);
+    ck_assert_int_eq(model_fixture_try(&model, path, &(struct model_fixture_setup){ .n_threads = 1 }, &diag),
+                     MODEL_REFUSED);
     ck_assert_ptr_nonnull(strstr(diag.text, keys[_i]));
 }
 END_TEST

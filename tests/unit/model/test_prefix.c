@@ -18,18 +18,18 @@ static struct model *open_fake(uint32_t n_pages)
     char path[64];
 
     tiny_file(&(struct tiny){ .arch = NULL }, path, sizeof(path));
-    return fixture_open(path, &(struct fixture_setup){ .backend = "fake",
-                                                       .kv_format = "f16",
-                                                       .n_threads = 1,
-                                                       .n_sequences = 8,
-                                                       .kv_bytes = (uint64_t)n_pages * TINY_PAGE_BYTES });
+    return model_fixture_open(path, &(struct model_fixture_setup){ .backend = "fake",
+                                                                   .kv_format = "f16",
+                                                                   .n_threads = 1,
+                                                                   .n_sequences = 8,
+                                                                   .kv_bytes = (uint64_t)n_pages * TINY_PAGE_BYTES });
 }
 
 /* A stream of @n_prompt tokens, the first @n_same of which all streams of the same @kind have. */
-static struct fixture_stream stream_of(uint32_t n_prompt, uint32_t n_same, uint32_t kind)
+static struct model_fixture_stream stream_of(uint32_t n_prompt, uint32_t n_same, uint32_t kind)
 {
     static uint32_t n_made;
-    struct fixture_stream stream = { .n_prompt = n_prompt, .n_wanted = N_ANSWER, .keeps = true };
+    struct model_fixture_stream stream = { .n_prompt = n_prompt, .n_wanted = N_ANSWER, .keeps = true };
 
     stream.id = ++n_made;
     for (uint32_t i = 0; i < n_prompt; i++) {
@@ -38,16 +38,16 @@ static struct fixture_stream stream_of(uint32_t n_prompt, uint32_t n_same, uint3
     return stream;
 }
 
-static void drive(struct model *model, struct fixture_stream *stream)
+static void drive(struct model *model, struct model_fixture_stream *stream)
 {
-    fixture_drive(model, stream, 1, 64, NULL, NULL);
+    model_fixture_drive(model, stream, 1, 64, NULL, NULL);
 }
 
 /* The same answer as where nothing is shared. */
-static void check_answer(const struct fixture_stream *stream)
+static void check_answer(const struct model_fixture_stream *stream)
 {
     struct model *model = open_fake(16);
-    struct fixture_stream alone = *stream;
+    struct model_fixture_stream alone = *stream;
 
     alone.n_answer = 0;
     alone.salt = "";
@@ -82,8 +82,8 @@ START_TEST(a_prompt_finds_as_much_as_it_has_in_common_with_an_earlier_one)
 {
     const struct meeting *meeting = &meetings[_i];
     struct model *model = open_fake(16);
-    struct fixture_stream before = stream_of(meeting->n_before, meeting->n_same, 1);
-    struct fixture_stream stream = stream_of(meeting->n_prompt, meeting->n_same, 1);
+    struct model_fixture_stream before = stream_of(meeting->n_before, meeting->n_same, 1);
+    struct model_fixture_stream stream = stream_of(meeting->n_prompt, meeting->n_same, 1);
 
     drive(model, &before);
     drive(model, &stream);
@@ -97,8 +97,8 @@ END_TEST
 START_TEST(a_second_turn_finds_the_first_and_its_answer)
 {
     struct model *model = open_fake(16);
-    struct fixture_stream first = stream_of(30, 30, 1);
-    struct fixture_stream second = stream_of(60, 0, 1);
+    struct model_fixture_stream first = stream_of(30, 30, 1);
+    struct model_fixture_stream second = stream_of(60, 0, 1);
 
     drive(model, &first);
     memcpy(second.prompt, first.prompt, 30 * sizeof(uint32_t));
@@ -115,8 +115,8 @@ END_TEST
 START_TEST(another_salt_finds_nothing)
 {
     struct model *model = open_fake(16);
-    struct fixture_stream mine = stream_of(40, 40, 1);
-    struct fixture_stream theirs = stream_of(40, 40, 1);
+    struct model_fixture_stream mine = stream_of(40, 40, 1);
+    struct model_fixture_stream theirs = stream_of(40, 40, 1);
 
     drive(model, &mine);
     theirs.salt = "rih";
@@ -131,7 +131,7 @@ END_TEST
 START_TEST(without_a_salt_nothing_is_found_and_nothing_stays)
 {
     struct model *model = open_fake(16);
-    struct fixture_stream streams[2] = { stream_of(40, 40, 1), stream_of(40, 40, 1) };
+    struct model_fixture_stream streams[2] = { stream_of(40, 40, 1), stream_of(40, 40, 1) };
 
     for (int i = 0; i < 2; i++) {
         streams[i].salt = "";
@@ -147,7 +147,7 @@ START_TEST(a_family_with_a_state_of_its_own_never_shares)
 {
     struct model *model = open_fake(16);
     struct arch arch = *model->arch;
-    struct fixture_stream streams[2] = { stream_of(40, 40, 1), stream_of(40, 40, 1) };
+    struct model_fixture_stream streams[2] = { stream_of(40, 40, 1), stream_of(40, 40, 1) };
 
     arch.never_shares = true;
     model->arch = &arch;
@@ -163,9 +163,9 @@ END_TEST
 START_TEST(what_is_not_kept_is_forgotten_but_not_what_was_found)
 {
     struct model *model = open_fake(16);
-    struct fixture_stream kept = stream_of(36, 32, 1);
-    struct fixture_stream passing = stream_of(80, 32, 1);
-    struct fixture_stream late = stream_of(36, 32, 1);
+    struct model_fixture_stream kept = stream_of(36, 32, 1);
+    struct model_fixture_stream passing = stream_of(80, 32, 1);
+    struct model_fixture_stream late = stream_of(36, 32, 1);
     uint32_t n_cached;
 
     drive(model, &kept);
@@ -185,8 +185,8 @@ END_TEST
 START_TEST(a_found_page_at_the_end_of_its_chain_is_not_forgotten)
 {
     struct model *model = open_fake(16);
-    struct fixture_stream kept = stream_of(28, 28, 1);
-    struct fixture_stream passing = stream_of(50, 0, 1);
+    struct model_fixture_stream kept = stream_of(28, 28, 1);
+    struct model_fixture_stream passing = stream_of(50, 0, 1);
 
     kept.n_wanted = 5; /* 32 rows: two pages, and no piece behind them */
     drive(model, &kept);
@@ -205,7 +205,7 @@ END_TEST
 START_TEST(a_domain_goes_with_the_last_that_is_in_it)
 {
     struct model *model = open_fake(16);
-    struct fixture_stream stream = stream_of(40, 40, 1);
+    struct model_fixture_stream stream = stream_of(40, 40, 1);
 
     drive(model, &stream);
     ck_assert(!list_is_empty(&model->kv.chain.domains));
@@ -220,9 +220,9 @@ END_TEST
 START_TEST(streams_that_compute_the_same_at_once_have_one_page_in_the_end)
 {
     struct model *model = open_fake(16);
-    struct fixture_stream streams[2] = { stream_of(40, 40, 1), stream_of(40, 40, 1) };
+    struct model_fixture_stream streams[2] = { stream_of(40, 40, 1), stream_of(40, 40, 1) };
 
-    fixture_drive(model, streams, 2, 7, NULL, NULL);
+    model_fixture_drive(model, streams, 2, 7, NULL, NULL);
 
     ck_assert_mem_eq(streams[0].answer, streams[1].answer, sizeof(streams[0].answer));
     ck_assert_uint_eq(streams[1].n_cached, 0);
@@ -234,7 +234,7 @@ END_TEST
 
 /* ---- driven by hand: sequences that live beside each other */
 
-static int open_seq(struct model *model, const struct fixture_stream *stream, uint32_t n_reserve,
+static int open_seq(struct model *model, const struct model_fixture_stream *stream, uint32_t n_reserve,
                     struct seq_room *ret_room)
 {
     static const struct sample_params greedy = { .top_p = 1.0f, .repetition_penalty = 1.0f };
@@ -251,7 +251,7 @@ static int open_seq(struct model *model, const struct fixture_stream *stream, ui
                     ret_room);
 }
 
-static uint32_t must_open(struct model *model, const struct fixture_stream *stream)
+static uint32_t must_open(struct model *model, const struct model_fixture_stream *stream)
 {
     struct seq_room room;
 
@@ -279,8 +279,8 @@ static uint32_t next_token(struct model *model, uint32_t id)
 START_TEST(a_running_sequence_shares_what_it_has_computed)
 {
     struct model *model = open_fake(16);
-    struct fixture_stream old = stream_of(40, 32, 1);
-    struct fixture_stream young = stream_of(40, 32, 1);
+    struct model_fixture_stream old = stream_of(40, 32, 1);
+    struct model_fixture_stream young = stream_of(40, 32, 1);
 
     must_open(model, &old);
     old.answer[0] = next_token(model, old.id);
@@ -300,9 +300,9 @@ END_TEST
 START_TEST(a_trimmed_sequence_leaves_shared_pages_as_they_are)
 {
     struct model *model = open_fake(16);
-    struct fixture_stream whole = stream_of(60, 60, 1);
-    struct fixture_stream cut = stream_of(20, 20, 1);
-    struct fixture_stream again = stream_of(60, 60, 1);
+    struct model_fixture_stream whole = stream_of(60, 60, 1);
+    struct model_fixture_stream cut = stream_of(20, 20, 1);
+    struct model_fixture_stream again = stream_of(60, 60, 1);
     uint32_t id = again.id + 1000;
 
     must_open(model, &whole);
@@ -328,10 +328,10 @@ END_TEST
 START_TEST(a_trimmed_sequence_goes_on_where_no_page_is_left_to_copy_into)
 {
     struct model *model = open_fake(8);
-    struct fixture_stream whole = stream_of(100, 100, 1);
-    struct fixture_stream other = stream_of(100, 100, 1);
-    struct fixture_stream cut = stream_of(20, 20, 1);
-    struct fixture_stream rest = stream_of(1, 0, 2);
+    struct model_fixture_stream whole = stream_of(100, 100, 1);
+    struct model_fixture_stream other = stream_of(100, 100, 1);
+    struct model_fixture_stream cut = stream_of(20, 20, 1);
+    struct model_fixture_stream rest = stream_of(1, 0, 2);
 
     must_open(model, &whole); /* 7 pages */
     next_token(model, whole.id);
@@ -352,8 +352,8 @@ END_TEST
 START_TEST(a_sequence_closed_inside_a_step_keeps_its_pages_when_the_step_ends)
 {
     struct model *model = open_fake(16);
-    struct fixture_stream first = stream_of(40, 40, 1);
-    struct fixture_stream second = stream_of(40, 40, 1);
+    struct model_fixture_stream first = stream_of(40, 40, 1);
+    struct model_fixture_stream second = stream_of(40, 40, 1);
     const struct step_entry entry = { .seq = first.id, .n_prefill = 40 };
     struct step_report report;
     struct diag diag = DIAG_INIT;
@@ -374,9 +374,9 @@ START_TEST(a_sequence_closed_inside_a_step_that_computes_it_is_kept_or_not_as_to
 {
     for (int keep = 0; keep < 2; keep++) {
         struct model *model = open_fake(16);
-        struct fixture_stream closed = stream_of(40, 40, 1);
-        struct fixture_stream other = stream_of(10, 0, 2);
-        struct fixture_stream again = stream_of(40, 40, 1);
+        struct model_fixture_stream closed = stream_of(40, 40, 1);
+        struct model_fixture_stream other = stream_of(10, 0, 2);
+        struct model_fixture_stream again = stream_of(40, 40, 1);
         const struct step_entry entries[] = { { .seq = closed.id, .n_prefill = 40 },
                                               { .seq = other.id, .n_prefill = 10 } };
         struct step_report report;
@@ -400,8 +400,8 @@ END_TEST
 START_TEST(the_pages_that_were_used_longest_ago_go_first_and_from_the_end)
 {
     struct model *model = open_fake(9);
-    struct fixture_stream streams[] = { stream_of(45, 45, 1), stream_of(45, 45, 2), stream_of(45, 45, 3) };
-    struct fixture_stream again[] = { stream_of(45, 45, 1), stream_of(45, 45, 2), stream_of(45, 45, 3) };
+    struct model_fixture_stream streams[] = { stream_of(45, 45, 1), stream_of(45, 45, 2), stream_of(45, 45, 3) };
+    struct model_fixture_stream again[] = { stream_of(45, 45, 1), stream_of(45, 45, 2), stream_of(45, 45, 3) };
 
     for (int i = 0; i < 3; i++) { /* 54 rows each: 3 pages and a piece */
         drive(model, &streams[i]);
@@ -419,9 +419,9 @@ END_TEST
 START_TEST(cached_pages_that_are_taken_over_count_as_taken)
 {
     struct model *model = open_fake(6);
-    struct fixture_stream first = stream_of(50, 50, 1);
-    struct fixture_stream second = stream_of(50, 50, 1);
-    struct fixture_stream third = stream_of(38, 0, 2);
+    struct model_fixture_stream first = stream_of(50, 50, 1);
+    struct model_fixture_stream second = stream_of(50, 50, 1);
+    struct model_fixture_stream third = stream_of(38, 0, 2);
     struct seq_room room;
 
     drive(model, &first);
@@ -440,8 +440,8 @@ END_TEST
 START_TEST(the_page_to_copy_from_may_be_the_last_one_there_is)
 {
     struct model *model = open_fake(3);
-    struct fixture_stream first = stream_of(40, 40, 1);
-    struct fixture_stream second = stream_of(38, 38, 1);
+    struct model_fixture_stream first = stream_of(40, 40, 1);
+    struct model_fixture_stream second = stream_of(38, 38, 1);
 
     first.n_wanted = 8;
     drive(model, &first);
@@ -457,8 +457,8 @@ END_TEST
 START_TEST(a_lowered_limit_lets_cached_pages_go)
 {
     struct model *model = open_fake(8);
-    struct fixture_stream first = stream_of(100, 100, 1);
-    struct fixture_stream second = stream_of(40, 40, 1);
+    struct model_fixture_stream first = stream_of(100, 100, 1);
+    struct model_fixture_stream second = stream_of(40, 40, 1);
 
     drive(model, &first);
     ck_assert_uint_eq(figures_of(model).n_cached, 7);
@@ -489,7 +489,7 @@ START_TEST(whatever_is_shared_cut_and_evicted_each_answer_is_its_own)
     uint64_t n_found = 0;
 
     for (int round = 0; round < 150; round++) {
-        struct fixture_stream streams[2];
+        struct model_fixture_stream streams[2];
 
         for (int i = 0; i < 2; i++) {
             uint32_t n_prompt = 1 + draw(&seed, 70);
@@ -500,7 +500,7 @@ START_TEST(whatever_is_shared_cut_and_evicted_each_answer_is_its_own)
             streams[i].salt = draw(&seed, 5) > 0 ? "rig" : "other";
             streams[i].reopen_at = draw(&seed, 3) ? 0 : 1 + draw(&seed, 10);
         }
-        fixture_drive(model, streams, 2, 1 + draw(&seed, 30), NULL, NULL);
+        model_fixture_drive(model, streams, 2, 1 + draw(&seed, 30), NULL, NULL);
         figures_of(model);
         for (int i = 0; i < 2; i++) {
             n_found += streams[i].n_cached;
@@ -516,7 +516,7 @@ END_TEST
 static int open_and_close(void *data)
 {
     struct model *model = data;
-    struct fixture_stream stream = stream_of(40, 40, 1);
+    struct model_fixture_stream stream = stream_of(40, 40, 1);
     struct seq_room room;
     int r = open_seq(model, &stream, N_ANSWER, &room);
 
@@ -529,7 +529,7 @@ static int open_and_close(void *data)
 START_TEST(an_opening_that_lacks_memory_takes_nothing)
 {
     struct model *model = open_fake(16);
-    struct fixture_stream first = stream_of(40, 40, 1);
+    struct model_fixture_stream first = stream_of(40, 40, 1);
 
     drive(model, &first);
     seq_free_closed(model);

@@ -7,7 +7,7 @@
 
 START_TEST(a_full_context_gives_no_token)
 {
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
+    struct model *model = scripted_open(&(struct model_fixture_setup){ .n_threads = 1 });
     struct step_result result;
 
     scripted_seq(model, 1, TINY_CONTEXT - 1, 1);
@@ -23,7 +23,7 @@ END_TEST
 
 START_TEST(a_sequence_grows_beyond_its_promise_while_there_are_pages)
 {
-    struct model *model = scripted_open(&(struct fixture_setup){ .kv_bytes = 3 * TINY_PAGE_BYTES });
+    struct model *model = scripted_open(&(struct model_fixture_setup){ .kv_bytes = 3 * TINY_PAGE_BYTES });
     struct model_figures figures;
     struct step_result result;
 
@@ -47,7 +47,8 @@ END_TEST
 
 START_TEST(what_does_not_fit_is_refused_at_opening_with_both_numbers)
 {
-    struct model *model = scripted_open(&(struct fixture_setup){ .kv_bytes = 9 * TINY_PAGE_BYTES, .n_sequences = 2 });
+    struct model *model =
+        scripted_open(&(struct model_fixture_setup){ .kv_bytes = 9 * TINY_PAGE_BYTES, .n_sequences = 2 });
     struct seq_room room;
 
     scripted_seq(model, 1, 20, 60);
@@ -70,7 +71,7 @@ START_TEST(an_id_outside_the_vocabulary_is_refused)
 {
     static const struct sample_params greedy = { .top_p = 1.0f, .repetition_penalty = 1.0f };
     const uint32_t tokens[] = { 1, TINY_TOKENS };
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
+    struct model *model = scripted_open(&(struct model_fixture_setup){ .n_threads = 1 });
     struct seq_request request = { .id = 1, .tokens = tokens, .n_tokens = 2, .n_prompt = 2, .params = &greedy };
     struct seq_room room;
 
@@ -84,7 +85,7 @@ END_TEST
 
 START_TEST(pages_are_all_back_after_the_last_close)
 {
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
+    struct model *model = scripted_open(&(struct model_fixture_setup){ .n_threads = 1 });
     struct model_figures before;
     struct model_figures after;
 
@@ -107,7 +108,7 @@ END_TEST
 
 START_TEST(pages_cost_memory_once_their_rows_are_computed)
 {
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
+    struct model *model = scripted_open(&(struct model_fixture_setup){ .n_threads = 1 });
     struct mem_account opened;
     struct mem_account promised;
     struct mem_account computed;
@@ -127,7 +128,7 @@ END_TEST
 
 START_TEST(an_id_in_use_is_a_fault)
 {
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
+    struct model *model = scripted_open(&(struct model_fixture_setup){ .n_threads = 1 });
     struct seq_room room;
 
     scripted_seq(model, 1, SCRIPTED_PROMPT, 8);
@@ -165,7 +166,7 @@ static int open_and_close(void *data)
 
 START_TEST(an_allocation_that_fails_while_a_sequence_opens_leaves_nothing_behind)
 {
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
+    struct model *model = scripted_open(&(struct model_fixture_setup){ .n_threads = 1 });
 
     open_and_close(model);
 
@@ -179,7 +180,7 @@ END_TEST
 static uint32_t draw_at(uint32_t n_prompt, uint32_t n_slid)
 {
     const struct sample_params warm = { .temperature = 1.0f, .top_p = 1.0f, .repetition_penalty = 1.0f, .seed = 3 };
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
+    struct model *model = scripted_open(&(struct model_fixture_setup){ .n_threads = 1 });
     struct seq_room room;
     struct step_result result;
     uint32_t token;

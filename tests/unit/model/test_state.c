@@ -77,7 +77,7 @@ START_TEST(a_trimmed_sequence_is_computed_from_the_start)
     struct step_result result;
 
     reference_make(&reference, &kind);
-    model = fixture_open(reference.path, &(struct fixture_setup){ .kv_format = "f16" });
+    model = model_fixture_open(reference.path, &(struct model_fixture_setup){ .kv_format = "f16" });
     expect(model, 25, expected);
     ck_assert_int_eq(open_seq(model, 1, 25, got), SEQ_OK);
     step(model, 1, 25, NULL, NULL);
@@ -102,7 +102,7 @@ START_TEST(trimming_to_what_is_known_loses_nothing)
     struct model *model;
 
     reference_make(&reference, &kind);
-    model = fixture_open(reference.path, &(struct fixture_setup){ .kv_format = "f16" });
+    model = model_fixture_open(reference.path, &(struct model_fixture_setup){ .kv_format = "f16" });
     ck_assert_int_eq(open_seq(model, 1, 25, NULL), SEQ_OK);
     ck_assert_uint_eq(step(model, 1, 24, NULL, NULL).n_rows, 24);
 
@@ -138,7 +138,8 @@ START_TEST(a_state_that_was_left_in_the_middle_harms_nobody)
 
     reference_make(&reference, &kind);
     stopper.model =
-        fixture_open(reference.path, &(struct fixture_setup){ .kv_format = "f16", .n_sequences = 1, .n_parts = 1 });
+        model_fixture_open(reference.path,
+                           &(struct model_fixture_setup){ .kv_format = "f16", .n_sequences = 1, .n_parts = 1 });
     expect(stopper.model, 30, expected);
     ck_assert_int_eq(open_seq(stopper.model, 1, 30, NULL), SEQ_OK);
     step(stopper.model, 1, 10, NULL, NULL);
@@ -161,7 +162,7 @@ START_TEST(every_sequence_has_a_state_of_its_own_and_gives_it_back)
     struct model *model;
 
     reference_make(&reference, &kind);
-    model = fixture_open(reference.path, &(struct fixture_setup){ .kv_format = "f16", .n_sequences = 3 });
+    model = model_fixture_open(reference.path, &(struct model_fixture_setup){ .kv_format = "f16", .n_sequences = 3 });
 
     for (int round = 0; round < 3; round++) {
         for (uint32_t id = 1; id <= 3; id++) {
@@ -186,7 +187,7 @@ START_TEST(only_layers_that_attend_have_pages)
     struct model *model;
 
     reference_make(&reference, &kind);
-    model = fixture_open(reference.path, &(struct fixture_setup){ .kv_format = "f16" });
+    model = model_fixture_open(reference.path, &(struct model_fixture_setup){ .kv_format = "f16" });
 
     model_facts(model, &facts);
 

@@ -8,7 +8,7 @@
 
 START_TEST(a_piece_of_a_prompt_gives_no_token_and_its_end_gives_one)
 {
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
+    struct model *model = scripted_open(&(struct model_fixture_setup){ .n_threads = 1 });
     struct step_result result;
 
     scripted_seq(model, 1, SCRIPTED_PROMPT, 8);
@@ -32,7 +32,7 @@ END_TEST
 
 START_TEST(a_decode_before_the_prompt_is_computed_is_unfinished)
 {
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
+    struct model *model = scripted_open(&(struct model_fixture_setup){ .n_threads = 1 });
     struct step_result result;
 
     scripted_seq(model, 1, SCRIPTED_PROMPT, 8);
@@ -49,7 +49,7 @@ END_TEST
 START_TEST(a_sequence_rebuilt_from_its_tokens_goes_on_the_same)
 {
     static const struct sample_params greedy = { .top_p = 1.0f, .repetition_penalty = 1.0f };
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
+    struct model *model = scripted_open(&(struct model_fixture_setup){ .n_threads = 1 });
     uint32_t tokens[SCRIPTED_PROMPT + 12];
     struct seq_room room;
 
@@ -76,7 +76,7 @@ END_TEST
 
 START_TEST(a_trimmed_sequence_says_the_same_again)
 {
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
+    struct model *model = scripted_open(&(struct model_fixture_setup){ .n_threads = 1 });
     uint32_t first;
     uint32_t second;
 
@@ -95,7 +95,7 @@ END_TEST
 
 START_TEST(one_step_serves_prompts_and_answers_with_one_pass_over_the_weights)
 {
-    struct model *model = scripted_open(&(struct fixture_setup){ .backend = "cpu" });
+    struct model *model = scripted_open(&(struct model_fixture_setup){ .backend = "cpu" });
     const struct step_entry entries[] = { { .seq = 1, .n_decode = 1 },
                                           { .seq = 2, .n_prefill = 9 },
                                           { .seq = 3, .n_prefill = 20 } };
@@ -146,7 +146,7 @@ static const struct bad_step {
 START_TEST(a_step_that_makes_no_sense_is_refused)
 {
     const struct bad_step *bad = &bad_steps[_i];
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_rows = 32 });
+    struct model *model = scripted_open(&(struct model_fixture_setup){ .n_rows = 32 });
     struct diag diag = DIAG_INIT;
 
     scripted_seq(model, 1, SCRIPTED_PROMPT, 8);
@@ -184,7 +184,7 @@ static struct step_result finish(struct model *model, uint64_t id)
 START_TEST(a_step_beyond_those_that_may_be_begun_is_refused_for_now)
 {
     const struct step_entry entry = { .seq = 1, .n_prefill = SCRIPTED_PROMPT };
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_parts = 1 });
+    struct model *model = scripted_open(&(struct model_fixture_setup){ .n_parts = 1 });
     struct diag diag = DIAG_INIT;
 
     scripted_seq(model, 1, SCRIPTED_PROMPT, 8);
@@ -204,7 +204,7 @@ END_TEST
 START_TEST(a_sequence_stands_in_one_begun_step_at_most)
 {
     const struct step_entry entries[] = { { .seq = 1, .n_prefill = 4 }, { .seq = 2, .n_decode = 1 } };
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_parts = 1 });
+    struct model *model = scripted_open(&(struct model_fixture_setup){ .n_parts = 1 });
     struct diag diag = DIAG_INIT;
 
     scripted_seq(model, 1, SCRIPTED_PROMPT, 8);
@@ -223,7 +223,7 @@ END_TEST
 START_TEST(a_step_is_withdrawn_only_before_its_first_part)
 {
     const struct step_entry entry = { .seq = 1, .n_prefill = 4 };
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_parts = 1 });
+    struct model *model = scripted_open(&(struct model_fixture_setup){ .n_parts = 1 });
     struct diag diag = DIAG_INIT;
 
     scripted_seq(model, 1, SCRIPTED_PROMPT, 8);
@@ -242,7 +242,7 @@ END_TEST
 
 START_TEST(what_is_asked_of_a_sequence_that_stands_in_a_step_happens_at_its_end)
 {
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_parts = 1 });
+    struct model *model = scripted_open(&(struct model_fixture_setup){ .n_parts = 1 });
     struct model_figures before;
     struct model_figures after;
 
@@ -268,7 +268,7 @@ END_TEST
 
 START_TEST(a_sequence_closed_while_its_step_stands_still_gives_its_pages_back_at_the_end)
 {
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_parts = 1 });
+    struct model *model = scripted_open(&(struct model_fixture_setup){ .n_parts = 1 });
     struct model_figures figures;
 
     stand_still(model, 7, 1);
@@ -289,7 +289,7 @@ END_TEST
 START_TEST(an_unknown_sequence_is_told_and_harms_nobody)
 {
     const struct step_entry entries[] = { { .seq = 7, .n_decode = 1 }, { .seq = 1, .n_prefill = SCRIPTED_PROMPT } };
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
+    struct model *model = scripted_open(&(struct model_fixture_setup){ .n_threads = 1 });
     struct step_report report;
 
     scripted_seq(model, 1, SCRIPTED_PROMPT, 8);
@@ -329,7 +329,7 @@ START_TEST(a_sequence_stopped_in_the_step_gets_no_token_and_the_others_do)
 {
     const struct step_entry entries[] = { { .seq = 1, .n_prefill = SCRIPTED_PROMPT },
                                           { .seq = 2, .n_prefill = SCRIPTED_PROMPT } };
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_parts = 1 });
+    struct model *model = scripted_open(&(struct model_fixture_setup){ .n_parts = 1 });
     struct stopper stopper = { .model = model, .id = 1 };
     struct step_report report;
 
@@ -350,7 +350,7 @@ END_TEST
 START_TEST(a_step_of_which_nobody_is_left_ends_at_the_next_part)
 {
     const struct step_entry entry = { .seq = 1, .n_prefill = SCRIPTED_PROMPT };
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_parts = 1 });
+    struct model *model = scripted_open(&(struct model_fixture_setup){ .n_parts = 1 });
     struct stopper stopper = { .model = model, .id = 1 };
     struct step_report report;
 
@@ -369,7 +369,7 @@ START_TEST(pages_of_a_sequence_closed_in_the_step_come_back_when_it_ends)
 {
     const struct step_entry entries[] = { { .seq = 1, .n_prefill = SCRIPTED_PROMPT },
                                           { .seq = 2, .n_prefill = SCRIPTED_PROMPT } };
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_parts = 1 });
+    struct model *model = scripted_open(&(struct model_fixture_setup){ .n_parts = 1 });
     struct stopper stopper = { .model = model, .id = 1, .closes = true };
     struct model_figures figures;
     struct step_report report;
@@ -400,7 +400,7 @@ START_TEST(weights_of_every_format_run)
 
     tiny_file(&(struct tiny){ .tensor = "blk.1.ffn_down.weight", .type = formats[_i], .n_cols = 512, .n_rows = 256 },
               path, sizeof(path));
-    model = fixture_open(path, &(struct fixture_setup){ .kv_format = "f16" });
+    model = model_fixture_open(path, &(struct model_fixture_setup){ .kv_format = "f16" });
     scripted_seq(model, 1, SCRIPTED_PROMPT, 8);
 
     ck_assert_uint_eq(scripted_run_one(model, 1, SCRIPTED_PROMPT).n_tokens, 1);
@@ -415,8 +415,8 @@ START_TEST(a_row_without_a_finite_logit_is_numeric_and_its_neighbours_are_unharm
 {
     const struct step_entry entries[] = { { .seq = 1, .n_prefill = 3 }, { .seq = 2, .n_prefill = 4 } };
     struct model *model =
-        scripted_open(&(struct fixture_setup){ .script = scripted_script("after 7 nan # the third token\n") });
-    struct model *plain = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
+        scripted_open(&(struct model_fixture_setup){ .script = scripted_script("after 7 nan # the third token\n") });
+    struct model *plain = scripted_open(&(struct model_fixture_setup){ .n_threads = 1 });
     struct step_report report;
 
     scripted_seq(model, 1, 3, 4);

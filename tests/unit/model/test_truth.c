@@ -57,20 +57,20 @@ static double largest_difference(const double *logits, const float *logprobs)
     double sum = 0.0;
     double worst = 0.0;
 
-    for (int i = 0; i < FIXTURE_VOCAB; i++) {
+    for (int i = 0; i < MODEL_FIXTURE_VOCAB; i++) {
         top = fmax(top, logits[i]);
     }
-    for (int i = 0; i < FIXTURE_VOCAB; i++) {
+    for (int i = 0; i < MODEL_FIXTURE_VOCAB; i++) {
         sum += exp(logits[i] - top);
     }
-    for (int i = 0; i < FIXTURE_VOCAB; i++) {
+    for (int i = 0; i < MODEL_FIXTURE_VOCAB; i++) {
         worst = fmax(worst, fabs(logits[i] - top - log(sum) - (double)logprobs[i]));
     }
     return worst;
 }
 
-static void compare_answer(const char *name, const struct fixture_case *one, const struct fixture_stream *stream,
-                           double bound)
+static void compare_answer(const char *name, const struct model_fixture_case *one,
+                           const struct model_fixture_stream *stream, double bound)
 {
     for (uint32_t i = 0; i < stream->n_answer && one->margins[i] >= bound; i++) {
         ck_assert_msg(stream->answer[i] == one->answer[i], "%s: token %u of the answer is %u, not %u (margin %g)", name,
@@ -81,8 +81,8 @@ static void compare_answer(const char *name, const struct fixture_case *one, con
 START_TEST(answers_and_first_logits_are_those_of_the_other_program)
 {
     const struct row *row = &rows[_i];
-    struct fixture_stream *stream;
-    struct fixture_case *cases;
+    struct model_fixture_stream *stream;
+    struct model_fixture_case *cases;
     struct model *model;
     char path[512];
     char name[128];
@@ -90,21 +90,22 @@ START_TEST(answers_and_first_logits_are_those_of_the_other_program)
     size_t n;
 
     snprintf(name, sizeof(name), "%s.expected.json", row->name);
-    cases = fixture_cases(name, &n);
+    cases = model_fixture_cases(name, &n);
     snprintf(name, sizeof(name), "models/%s.gguf", row->name);
     if (!cases || !unit_truth(name, path, sizeof(path))) {
         return;
     }
-    model = fixture_open(path, &(struct fixture_setup){ .backend = row->backend, .kv_format = row->kv_format });
+    model =
+        model_fixture_open(path, &(struct model_fixture_setup){ .backend = row->backend, .kv_format = row->kv_format });
 
     for (size_t i = 0; i < n; i++) {
         stream = calloc(1, sizeof(*stream));
-        *stream = (struct fixture_stream){ .id = (uint32_t)i + 1,
-                                           .n_prompt = cases[i].n_prompt,
-                                           .n_wanted = cases[i].n_answer };
+        *stream = (struct model_fixture_stream){ .id = (uint32_t)i + 1,
+                                                 .n_prompt = cases[i].n_prompt,
+                                                 .n_wanted = cases[i].n_answer };
         memcpy(stream->prompt, cases[i].prompt, sizeof(stream->prompt));
-        stream->logprobs = calloc((size_t)stream->n_wanted * FIXTURE_VOCAB, sizeof(float));
-        fixture_drive(model, stream, 1, 64, NULL, NULL);
+        stream->logprobs = calloc((size_t)stream->n_wanted * MODEL_FIXTURE_VOCAB, sizeof(float));
+        model_fixture_drive(model, stream, 1, 64, NULL, NULL);
         worst = fmax(worst, largest_difference(cases[i].logits, stream->logprobs));
         compare_answer(row->name, &cases[i], stream, row->margin_bound);
         free(stream->logprobs);
@@ -121,19 +122,19 @@ END_TEST
 
 START_TEST(a_long_answer_is_the_one_that_the_author_published)
 {
-    struct fixture_case *one = fixture_long_case("stories260K-long.json");
-    struct fixture_stream *stream = calloc(1, sizeof(*stream));
+    struct model_fixture_case *one = model_fixture_long_case("stories260K-long.json");
+    struct model_fixture_stream *stream = calloc(1, sizeof(*stream));
     struct model *model;
     char path[512];
 
     if (!one || !unit_truth("models/stories260K-f32.gguf", path, sizeof(path))) {
         return;
     }
-    model = fixture_open(path, &(struct fixture_setup){ .kv_format = "f32" });
-    *stream = (struct fixture_stream){ .id = 1, .n_prompt = one->n_prompt, .n_wanted = one->n_answer };
+    model = model_fixture_open(path, &(struct model_fixture_setup){ .kv_format = "f32" });
+    *stream = (struct model_fixture_stream){ .id = 1, .n_prompt = one->n_prompt, .n_wanted = one->n_answer };
     memcpy(stream->prompt, one->prompt, sizeof(stream->prompt));
 
-    fixture_drive(model, stream, 1, 64, NULL, NULL);
+    model_fixture_drive(model, stream, 1, 64, NULL, NULL);
 
     ck_assert_uint_eq(stream->n_answer, 256);
     ck_assert_mem_eq(stream->answer, one->answer, 256 * sizeof(*one->answer));
@@ -172,7 +173,7 @@ static const struct forced_row {
 START_TEST(each_word_of_three_texts_is_as_likely_as_the_other_program_found)
 {
     const struct forced_row *row = &forced_rows[_i];
-    struct fixture_case *text;
+    struct model_fixture_case *text;
     struct model *model;
     char path[512];
     char name[128];
@@ -182,9 +183,9 @@ START_TEST(each_word_of_three_texts_is_as_likely_as_the_other_program_found)
     if (!unit_truth(name, path, sizeof(path))) {
         return;
     }
-    model = fixture_open(path, &(struct fixture_setup){ .backend = row->backend, .kv_format = "f32" });
+    model = model_fixture_open(path, &(struct model_fixture_setup){ .backend = row->backend, .kv_format = "f32" });
 
-    for (size_t i = 0; (text = fixture_forced_case(row->file, i)); i++) {
+    for (size_t i = 0; (text = model_fixture_forced_case(row->file, i)); i++) {
         for (uint32_t n = 1; n < text->n_prompt; n++) {
             worst = fmax(worst, fabs(logprob_of(model, text->prompt, n, text->prompt[n]) - text->margins[n - 1]));
         }

@@ -23,15 +23,15 @@ static struct model *open_fake(uint32_t n_pages)
     char path[64];
 
     tiny_file(&(struct tiny){ .arch = NULL }, path, sizeof(path));
-    return fixture_open(path, &(struct fixture_setup){ .backend = "fake",
-                                                       .kv_format = "f16",
-                                                       .n_threads = 1,
-                                                       .n_sequences = 8,
-                                                       .n_parts = 1,
-                                                       .kv_bytes = (uint64_t)n_pages * TINY_PAGE_BYTES });
+    return model_fixture_open(path, &(struct model_fixture_setup){ .backend = "fake",
+                                                                   .kv_format = "f16",
+                                                                   .n_threads = 1,
+                                                                   .n_sequences = 8,
+                                                                   .n_parts = 1,
+                                                                   .kv_bytes = (uint64_t)n_pages * TINY_PAGE_BYTES });
 }
 
-static struct seq_request ask_for(struct fixture_stream *stream)
+static struct seq_request ask_for(struct model_fixture_stream *stream)
 {
     return (struct seq_request){ .id = stream->id,
                                  .tokens = stream->prompt,
@@ -44,7 +44,7 @@ static struct seq_request ask_for(struct fixture_stream *stream)
 }
 
 /* Opens or extends; the outcome. */
-static int begin_turn(struct model *model, struct fixture_stream *stream)
+static int begin_turn(struct model *model, struct model_fixture_stream *stream)
 {
     struct seq_request request = ask_for(stream);
     struct seq_room room;
@@ -59,20 +59,20 @@ static int begin_turn(struct model *model, struct fixture_stream *stream)
     return r;
 }
 
-static void answer(struct model *model, struct fixture_stream *stream)
+static void answer(struct model *model, struct model_fixture_stream *stream)
 {
-    struct fixture_run run = { .model = model, .streams = stream, .n_streams = 1, .n_chunk = 23, .step = 1 };
+    struct model_fixture_run run = { .model = model, .streams = stream, .n_streams = 1, .n_chunk = 23, .step = 1 };
 
-    while (fixture_turn(&run, NULL, NULL)) {
+    while (model_fixture_turn(&run, NULL, NULL)) {
     }
     ck_assert(model_check(model));
 }
 
 /* The same answer as where nothing was computed before. */
-static void check_answer(const struct fixture_stream *stream)
+static void check_answer(const struct model_fixture_stream *stream)
 {
     struct model *model = open_fake(N_PAGES);
-    struct fixture_stream alone = *stream;
+    struct model_fixture_stream alone = *stream;
 
     alone.extends = false;
     alone.salt = "";
@@ -92,7 +92,7 @@ static uint32_t draw(uint64_t *seed, uint32_t below)
 }
 
 /* A next prompt: some of what there is, then words of which there are few kinds, so that sessions meet. */
-static void think(struct fixture_stream *stream, uint64_t *seed)
+static void think(struct model_fixture_stream *stream, uint64_t *seed)
 {
     uint32_t n_known = stream->n_prompt + stream->n_answer;
     uint32_t n_same = draw(seed, 3) ? n_known : draw(seed, n_known + 1);
@@ -112,13 +112,13 @@ static void think(struct fixture_stream *stream, uint64_t *seed)
 START_TEST(turn_after_turn_each_answer_is_its_own)
 {
     struct model *model = open_fake(N_PAGES);
-    struct fixture_stream sessions[N_SESSIONS] = { { .salt = "rig" }, { .salt = "rig" }, { .salt = "" } };
+    struct model_fixture_stream sessions[N_SESSIONS] = { { .salt = "rig" }, { .salt = "rig" }, { .salt = "" } };
     uint64_t seed = 7;
     uint64_t n_kept = 0, n_extended = 0, n_refused = 0;
     uint32_t n_made = 0;
 
     for (int round = 0; round < 600; round++) {
-        struct fixture_stream *session = &sessions[draw(&seed, N_SESSIONS)];
+        struct model_fixture_stream *session = &sessions[draw(&seed, N_SESSIONS)];
         bool was_open = session->extends;
 
         think(session, &seed);
@@ -145,9 +145,9 @@ END_TEST
 
 /* ---- refused */
 
-static struct fixture_stream told(struct model *model)
+static struct model_fixture_stream told(struct model *model)
 {
-    struct fixture_stream stream = { .id = 1, .n_prompt = 20, .n_wanted = 3, .salt = "rig" };
+    struct model_fixture_stream stream = { .id = 1, .n_prompt = 20, .n_wanted = 3, .salt = "rig" };
 
     for (uint32_t i = 0; i < stream.n_prompt; i++) {
         stream.prompt[i] = 3 * i + 1;
@@ -176,8 +176,8 @@ START_TEST(what_is_refused_changes_nothing)
 {
     const struct refusal *refusal = &refusals[_i];
     struct model *model = open_fake(9);
-    struct fixture_stream stream = told(model);
-    struct fixture_stream other = { .id = 2, .n_prompt = 70, .n_wanted = 10, .salt = "" };
+    struct model_fixture_stream stream = told(model);
+    struct model_fixture_stream other = { .id = 2, .n_prompt = 70, .n_wanted = 10, .salt = "" };
     uint32_t tokens[TINY_CONTEXT] = { 0 };
     struct seq_request request = ask_for(&stream);
     struct seq_room room;
@@ -200,7 +200,7 @@ END_TEST
 START_TEST(a_sequence_that_slid_is_not_extended)
 {
     struct model *model = open_fake(N_PAGES);
-    struct fixture_stream stream = { .id = 1, .n_prompt = 20, .n_wanted = 3, .salt = "" };
+    struct model_fixture_stream stream = { .id = 1, .n_prompt = 20, .n_wanted = 3, .salt = "" };
     struct seq_request request = ask_for(&stream);
     struct seq_room room;
 
@@ -223,7 +223,7 @@ static bool never(void *owner)
 START_TEST(only_what_is_open_and_in_no_step_is_extended)
 {
     struct model *model = open_fake(N_PAGES);
-    struct fixture_stream stream = told(model);
+    struct model_fixture_stream stream = told(model);
     struct seq_request request = ask_for(&stream);
     const struct step_entry entry = { .seq = 1, .n_prefill = 20 };
     struct step_report report;
@@ -251,7 +251,7 @@ static int extend_and_answer(void *data)
     const struct sample_params params = {
         .top_p = 1.0f, .biases = &bias, .n_biases = 1, .never = never_ids, .n_never = 1, .n_top = 5
     };
-    struct fixture_stream stream = { .id = 1, .n_prompt = 25, .n_wanted = 3, .salt = "rig" };
+    struct model_fixture_stream stream = { .id = 1, .n_prompt = 25, .n_wanted = 3, .salt = "rig" };
     struct seq_request request = ask_for(&stream);
     struct seq_room room;
     int r;
@@ -269,7 +269,7 @@ static int extend_and_answer(void *data)
 START_TEST(an_allocation_that_fails_leaves_it_as_it_was)
 {
     struct model *model = open_fake(N_PAGES);
-    struct fixture_stream stream = told(model);
+    struct model_fixture_stream stream = told(model);
 
     answer(model, &stream);
     extend_and_answer(model);
@@ -282,7 +282,7 @@ END_TEST
 START_TEST(a_shorter_turn_gives_pages_back)
 {
     struct model *model = open_fake(N_PAGES);
-    struct fixture_stream stream = told(model);
+    struct model_fixture_stream stream = told(model);
     struct model_figures figures;
 
     stream.n_wanted = 100;

@@ -43,30 +43,30 @@ static bool count_down(void *owner)
     return *n == WHOLE || --*n > 0;
 }
 
-static void fill_streams(struct fixture_stream *streams, uint32_t run, const struct way *way)
+static void fill_streams(struct model_fixture_stream *streams, uint32_t run, const struct way *way)
 {
     for (uint32_t i = 0; i < N_STREAMS; i++) {
-        struct fixture_stream *stream = &streams[i];
+        struct model_fixture_stream *stream = &streams[i];
 
-        *stream = (struct fixture_stream){ .id = 10 * run + i + 1,
-                                           .n_prompt = N_PROMPT - 7 * i,
-                                           .n_wanted = N_ANSWER,
-                                           .keeps = !way->is_forgotten,
-                                           .reopen_at = way->reopen_at };
+        *stream = (struct model_fixture_stream){ .id = 10 * run + i + 1,
+                                                 .n_prompt = N_PROMPT - 7 * i,
+                                                 .n_wanted = N_ANSWER,
+                                                 .keeps = !way->is_forgotten,
+                                                 .reopen_at = way->reopen_at };
         for (uint32_t j = 0; j < stream->n_prompt; j++) {
             bool is_shared = i == 0 && j < N_SHARED;
 
             stream->prompt[j] = (j * j * 31 + 7 + (is_shared ? 0 : 131 * run + 17 * i)) % REFERENCE_TOKENS;
         }
-        stream->logprobs = calloc((size_t)N_ANSWER * FIXTURE_VOCAB, sizeof(float));
+        stream->logprobs = calloc((size_t)N_ANSWER * MODEL_FIXTURE_VOCAB, sizeof(float));
         ck_assert_ptr_nonnull(stream->logprobs);
     }
 }
 
 static struct model *open_model(const char *path, const char *format, const struct way *way)
 {
-    struct model *model =
-        fixture_open(path, &(struct fixture_setup){ .kv_format = format, .n_threads = way->n_threads, .n_parts = 1 });
+    struct model *model = model_fixture_open(
+        path, &(struct model_fixture_setup){ .kv_format = format, .n_threads = way->n_threads, .n_parts = 1 });
     struct model_facts facts;
 
     model_facts(model, &facts);
@@ -77,33 +77,33 @@ static struct model *open_model(const char *path, const char *format, const stru
 
 /* Both runs in turns, as @way says. */
 static void serve_both(const char *path, const char *format, const struct way *way,
-                       struct fixture_stream (*streams)[N_STREAMS])
+                       struct model_fixture_stream (*streams)[N_STREAMS])
 {
     struct model *model = open_model(path, format, way);
-    struct fixture_run runs[2];
+    struct model_fixture_run runs[2];
     bool is_left[2] = { true, true };
     uint32_t n_beside = 0;
 
     for (uint32_t i = 0; i < 2; i++) {
         fill_streams(streams[i], i, way);
-        runs[i] = (struct fixture_run){
+        runs[i] = (struct model_fixture_run){
             .model = model, .streams = streams[i], .n_streams = N_STREAMS, .n_chunk = way->n_chunk, .step = i + 1
         };
-        fixture_begin(&runs[i]);
+        model_fixture_begin(&runs[i]);
     }
     for (uint32_t turn = 0; is_left[0] || is_left[1]; turn++) {
         uint32_t n = way->n_parts[turn % 2];
 
         n_beside += runs[(turn + 1) % 2].is_begun;
-        is_left[turn % 2] = fixture_turn(&runs[turn % 2], count_down, &n);
+        is_left[turn % 2] = model_fixture_turn(&runs[turn % 2], count_down, &n);
     }
     ck_assert_uint_gt(n_beside, 0);
-    fixture_end(&runs[0]);
-    fixture_end(&runs[1]);
+    model_fixture_end(&runs[0]);
+    model_fixture_end(&runs[1]);
     model_close(model);
 }
 
-static void serve_alone(const char *path, const char *format, struct fixture_stream (*streams)[N_STREAMS])
+static void serve_alone(const char *path, const char *format, struct model_fixture_stream (*streams)[N_STREAMS])
 {
     const struct way alone = { .n_threads = 1 };
     struct model *model;
@@ -111,27 +111,28 @@ static void serve_alone(const char *path, const char *format, struct fixture_str
     for (uint32_t i = 0; i < 2; i++) {
         model = open_model(path, format, &alone);
         fill_streams(streams[i], i, &alone);
-        fixture_drive(model, streams[i], N_STREAMS, 64, NULL, NULL);
+        model_fixture_drive(model, streams[i], N_STREAMS, 64, NULL, NULL);
         model_close(model);
     }
 }
 
-static void compare(const char *name, const char *what, struct fixture_stream (*streams)[N_STREAMS],
-                    struct fixture_stream (*expected)[N_STREAMS])
+static void compare(const char *name, const char *what, struct model_fixture_stream (*streams)[N_STREAMS],
+                    struct model_fixture_stream (*expected)[N_STREAMS])
 {
     for (uint32_t i = 0; i < 2 * N_STREAMS; i++) {
-        struct fixture_stream *now = &streams[i / N_STREAMS][i % N_STREAMS];
-        const struct fixture_stream *then = &expected[i / N_STREAMS][i % N_STREAMS];
+        struct model_fixture_stream *now = &streams[i / N_STREAMS][i % N_STREAMS];
+        const struct model_fixture_stream *then = &expected[i / N_STREAMS][i % N_STREAMS];
 
         ck_assert_msg(memcmp(now->answer, then->answer, sizeof(now->answer)) == 0, "%s, %s, stream %u: other tokens",
                       name, what, i);
-        ck_assert_msg(memcmp(now->logprobs, then->logprobs, (size_t)N_ANSWER * FIXTURE_VOCAB * sizeof(float)) == 0,
+        ck_assert_msg(memcmp(now->logprobs, then->logprobs, (size_t)N_ANSWER * MODEL_FIXTURE_VOCAB * sizeof(float)) ==
+                          0,
                       "%s, %s, stream %u: other bits", name, what, i);
         free(now->logprobs);
     }
 }
 
-static void free_streams(struct fixture_stream (*streams)[N_STREAMS])
+static void free_streams(struct model_fixture_stream (*streams)[N_STREAMS])
 {
     for (uint32_t i = 0; i < 2 * N_STREAMS; i++) {
         free(streams[i / N_STREAMS][i % N_STREAMS].logprobs);
@@ -141,7 +142,7 @@ static void free_streams(struct fixture_stream (*streams)[N_STREAMS])
 static void serve_every_way(const struct reference *kind, const char *format)
 {
     static struct reference_model reference;
-    static struct fixture_stream expected[2][N_STREAMS], streams[2][N_STREAMS];
+    static struct model_fixture_stream expected[2][N_STREAMS], streams[2][N_STREAMS];
 
     reference_make(&reference, kind);
     serve_alone(reference.path, format, expected);

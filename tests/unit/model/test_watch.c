@@ -11,7 +11,7 @@
 
 struct seen {
     uint32_t n;
-    float last[FIXTURE_VOCAB];
+    float last[MODEL_FIXTURE_VOCAB];
 };
 
 static void on_logits(void *owner, uint32_t position, const float *logits, uint32_t n)
@@ -66,7 +66,7 @@ START_TEST(the_others_of_a_step_still_get_their_tokens)
     if (!unit_truth("models/stories260K-f32.gguf", path, sizeof(path))) {
         return;
     }
-    model = fixture_open(path, &(struct fixture_setup){ .n_sequences = 4, .n_rows = 64 });
+    model = model_fixture_open(path, &(struct model_fixture_setup){ .n_sequences = 4, .n_rows = 64 });
     open_seq(model, 1, &seen);
     open_seq(model, 2, NULL);
 
@@ -85,7 +85,7 @@ START_TEST(the_others_of_a_step_still_get_their_tokens)
     }
     ck_assert_uint_eq(seen.n, N_PROMPT);
     ck_assert_uint_eq(report.results[0].tokens[0], token);
-    for (uint32_t i = 0; i < FIXTURE_VOCAB; i++) {
+    for (uint32_t i = 0; i < MODEL_FIXTURE_VOCAB; i++) {
         ck_assert(seen.last[i] <= seen.last[token]);
     }
     ck_assert(model_check(model));

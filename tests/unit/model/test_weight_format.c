@@ -126,29 +126,29 @@ static void write_model(const struct source *source, uint32_t type, const char *
 }
 
 /* The stream of one prompt, served so; free its log-probabilities and itself. */
-static struct fixture_stream *serve(const char *path, const char *backend, const struct way *way,
-                                    const struct fixture_case *words)
+static struct model_fixture_stream *serve(const char *path, const char *backend, const struct way *way,
+                                          const struct model_fixture_case *words)
 {
-    struct fixture_stream *stream = calloc(1, sizeof(*stream));
-    struct model *model = fixture_open(path, &(struct fixture_setup){ .backend = backend,
-                                                                      .kv_format = "f16",
-                                                                      .n_threads = way->n_threads,
-                                                                      .cpu_mask = way->cpu_mask });
+    struct model_fixture_stream *stream = calloc(1, sizeof(*stream));
+    struct model *model = model_fixture_open(path, &(struct model_fixture_setup){ .backend = backend,
+                                                                                  .kv_format = "f16",
+                                                                                  .n_threads = way->n_threads,
+                                                                                  .cpu_mask = way->cpu_mask });
 
-    *stream = (struct fixture_stream){ .id = 1, .n_prompt = N_PROMPT, .n_wanted = N_ANSWER };
+    *stream = (struct model_fixture_stream){ .id = 1, .n_prompt = N_PROMPT, .n_wanted = N_ANSWER };
     memcpy(stream->prompt, words->answer, N_PROMPT * sizeof(stream->prompt[0]));
-    stream->logprobs = calloc((size_t)N_ANSWER * FIXTURE_VOCAB, sizeof(float));
-    fixture_drive(model, stream, 1, way->n_chunk, NULL, NULL);
+    stream->logprobs = calloc((size_t)N_ANSWER * MODEL_FIXTURE_VOCAB, sizeof(float));
+    model_fixture_drive(model, stream, 1, way->n_chunk, NULL, NULL);
     model_close(model);
     return stream;
 }
 
 /* Of the first token after the prompt, which all have in common. */
-static double divergence(const struct fixture_stream *expected, const struct fixture_stream *got)
+static double divergence(const struct model_fixture_stream *expected, const struct model_fixture_stream *got)
 {
     double sum = 0.0;
 
-    for (int i = 0; i < FIXTURE_VOCAB; i++) {
+    for (int i = 0; i < MODEL_FIXTURE_VOCAB; i++) {
         const double p = (double)expected->logprobs[i];
 
         sum += exp(p) * (p - (double)got->logprobs[i]);
@@ -156,7 +156,7 @@ static double divergence(const struct fixture_stream *expected, const struct fix
     return sum;
 }
 
-static void free_stream(struct fixture_stream *stream)
+static void free_stream(struct model_fixture_stream *stream)
 {
     free(stream->logprobs);
     free(stream);
@@ -166,8 +166,8 @@ START_TEST(a_model_in_every_format_has_one_answer_near_its_source)
 {
     const struct row *row = &rows[_i];
     const char *name = elem_info(row->type)->name;
-    struct fixture_case *words = fixture_long_case("stories260K-long.json");
-    struct fixture_stream *expected, *first = NULL;
+    struct model_fixture_case *words = model_fixture_long_case("stories260K-long.json");
+    struct model_fixture_stream *expected, *first = NULL;
     struct source source;
     char path[128];
     char from[512];
@@ -181,12 +181,12 @@ START_TEST(a_model_in_every_format_has_one_answer_near_its_source)
     expected = serve(from, "truth", &ways[0], words);
 
     for (size_t i = 0; i < COUNTOF(ways); i++) {
-        struct fixture_stream *now = serve(path, "cpu", &ways[i], words);
+        struct model_fixture_stream *now = serve(path, "cpu", &ways[i], words);
 
         first = first ? first : now;
         ck_assert_msg(memcmp(now->answer, first->answer, sizeof(now->answer)) == 0, "%s, %s: other tokens", name,
                       ways[i].what);
-        ck_assert_msg(memcmp(now->logprobs, first->logprobs, (size_t)N_ANSWER * FIXTURE_VOCAB * 4) == 0,
+        ck_assert_msg(memcmp(now->logprobs, first->logprobs, (size_t)N_ANSWER * MODEL_FIXTURE_VOCAB * 4) == 0,
                       "%s, %s: other bits", name, ways[i].what);
         if (now != first) {
             free_stream(now);

@@ -68,7 +68,7 @@ static uint32_t parse(bool is_sampling)
     return genl_parse_events(bytes, n_bytes, FAMILY, is_sampling, on_event, NULL);
 }
 
-START_TEST(trip_that_is_passed_is_read)
+START_TEST(crossed_trip_is_read)
 {
     put_head(FAMILY, THERMAL_GENL_EVENT_TZ_TRIP_UP);
     put_number(THERMAL_GENL_ATTR_TZ_ID, 3);
@@ -122,7 +122,7 @@ START_TEST(event_of_a_later_kernel_is_another)
 }
 END_TEST
 
-START_TEST(sample_is_told_from_an_event_by_its_group)
+START_TEST(sample_differs_from_an_event_by_its_group)
 {
     put_head(FAMILY, THERMAL_GENL_SAMPLING_TEMP);
     put_number(THERMAL_GENL_ATTR_TZ_ID, 2);
@@ -177,7 +177,7 @@ START_TEST(datagram_cut_anywhere_gives_only_whole_messages)
 }
 END_TEST
 
-START_TEST(lengths_that_lie_end_the_reading)
+START_TEST(wrong_lengths_end_the_parsing)
 {
     static const uint32_t lengths[] = { 0, 1, 15, 1000, UINT32_MAX };
 
@@ -191,7 +191,7 @@ START_TEST(lengths_that_lie_end_the_reading)
 }
 END_TEST
 
-START_TEST(attribute_that_lies_ends_its_message_alone)
+START_TEST(attribute_with_a_wrong_length_ends_only_its_message)
 {
     static const uint16_t lengths[] = { 0, 3, 100, 65535 };
 
@@ -271,7 +271,7 @@ START_TEST(family_is_resolved_with_its_groups)
 }
 END_TEST
 
-START_TEST(kernel_without_the_family_says_so)
+START_TEST(kernel_without_the_family_is_enoent)
 {
     struct genl_family family = { .id = 77 };
     const struct nlmsghdr head = { .nlmsg_len = 36, .nlmsg_type = NLMSG_ERROR };
@@ -287,7 +287,7 @@ START_TEST(kernel_without_the_family_says_so)
 }
 END_TEST
 
-START_TEST(question_needs_its_room)
+START_TEST(request_needs_its_room)
 {
     uint8_t question[64];
 
@@ -313,7 +313,7 @@ START_TEST(this_kernel_answers)
 }
 END_TEST
 
-START_TEST(each_kind_has_a_word)
+START_TEST(each_kind_has_a_name)
 {
     for (int i = 0; i < THERMAL_EVENT_KIND_COUNT; i++) {
         ck_assert_str_ne(thermal_event_name((enum thermal_event_kind)i), "");
@@ -326,21 +326,21 @@ int main(void)
     Suite *suite = suite_create("genl");
     TCase *tcase = tcase_create("genl");
 
-    tcase_add_test(tcase, trip_that_is_passed_is_read);
+    tcase_add_test(tcase, crossed_trip_is_read);
     tcase_add_test(tcase, several_messages_in_one_datagram_are_all_read);
     tcase_add_test(tcase, event_of_a_later_kernel_is_another);
-    tcase_add_test(tcase, sample_is_told_from_an_event_by_its_group);
+    tcase_add_test(tcase, sample_differs_from_an_event_by_its_group);
     tcase_add_test(tcase, name_without_its_zero_or_too_long_is_cut);
     tcase_add_test(tcase, number_of_a_wrong_size_is_no_number);
     tcase_add_test(tcase, datagram_cut_anywhere_gives_only_whole_messages);
-    tcase_add_test(tcase, lengths_that_lie_end_the_reading);
-    tcase_add_test(tcase, attribute_that_lies_ends_its_message_alone);
+    tcase_add_test(tcase, wrong_lengths_end_the_parsing);
+    tcase_add_test(tcase, attribute_with_a_wrong_length_ends_only_its_message);
     tcase_add_test(tcase, attribute_that_reaches_past_its_message_is_not_read);
     tcase_add_test(tcase, family_is_resolved_with_its_groups);
-    tcase_add_test(tcase, kernel_without_the_family_says_so);
-    tcase_add_test(tcase, question_needs_its_room);
+    tcase_add_test(tcase, kernel_without_the_family_is_enoent);
+    tcase_add_test(tcase, request_needs_its_room);
     tcase_add_test(tcase, this_kernel_answers);
-    tcase_add_test(tcase, each_kind_has_a_word);
+    tcase_add_test(tcase, each_kind_has_a_name);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

@@ -28,7 +28,7 @@ START_TEST(device_that_comes_is_read)
 }
 END_TEST
 
-START_TEST(wedged_device_says_its_ways_out)
+START_TEST(wedged_device_lists_its_recovery_methods)
 {
     ck_assert_int_eq(uevent_parse(BYTES("change@/devices/x/drm/card0\0SUBSYSTEM=drm\0WEDGED=rebind,bus-reset\0MINOR=0"),
                                   &event),
@@ -39,7 +39,7 @@ START_TEST(wedged_device_says_its_ways_out)
 }
 END_TEST
 
-START_TEST(screen_that_is_plugged_is_no_new_device)
+START_TEST(plugged_screen_is_no_new_device)
 {
     ck_assert_int_eq(uevent_parse(BYTES("change@/devices/x/drm/card0\0SUBSYSTEM=drm\0HOTPLUG=1"), &event), UEVENT_OK);
     ck_assert(event.is_hotplug);
@@ -61,7 +61,7 @@ START_TEST(each_subsystem_of_ours_is_known)
 }
 END_TEST
 
-START_TEST(what_is_not_ours_is_another)
+START_TEST(unknown_subsystems_and_actions_are_other)
 {
     ck_assert_int_eq(uevent_parse(BYTES("add@/x\0SUBSYSTEM=usb"), &event), UEVENT_OTHER);
     ck_assert_int_eq(uevent_parse(BYTES("add@/x\0SUBSYSTEM=drm_dp_aux_dev"), &event), UEVENT_OTHER);
@@ -70,7 +70,7 @@ START_TEST(what_is_not_ours_is_another)
 }
 END_TEST
 
-START_TEST(what_is_broken_is_bad_and_changes_nothing)
+START_TEST(malformed_message_is_bad_and_changes_nothing)
 {
     static const struct {
         const char *bytes;
@@ -148,11 +148,11 @@ int main(void)
     TCase *tcase = tcase_create("uevent");
 
     tcase_add_test(tcase, device_that_comes_is_read);
-    tcase_add_test(tcase, wedged_device_says_its_ways_out);
-    tcase_add_test(tcase, screen_that_is_plugged_is_no_new_device);
+    tcase_add_test(tcase, wedged_device_lists_its_recovery_methods);
+    tcase_add_test(tcase, plugged_screen_is_no_new_device);
     tcase_add_test(tcase, each_subsystem_of_ours_is_known);
-    tcase_add_test(tcase, what_is_not_ours_is_another);
-    tcase_add_test(tcase, what_is_broken_is_bad_and_changes_nothing);
+    tcase_add_test(tcase, unknown_subsystems_and_actions_are_other);
+    tcase_add_test(tcase, malformed_message_is_bad_and_changes_nothing);
     tcase_add_test(tcase, value_that_is_too_long_is_bad);
     tcase_add_test(tcase, message_of_another_process_is_not_believed);
     suite_add_tcase(suite, tcase);

@@ -3,7 +3,7 @@
 
 #define CHIP "/sys/class/hwmon/hwmon0"
 
-START_TEST(chip_is_known_by_its_name_and_the_label)
+START_TEST(chip_is_identified_by_name_and_label)
 {
     tree_write(CHIP "/name", "amdgpu\n");
     tree_write(CHIP "/temp1_input", "51000\n");
@@ -60,7 +60,7 @@ START_TEST(twin_of_a_thermal_zone_is_not_counted_twice)
 }
 END_TEST
 
-START_TEST(chip_whose_device_is_a_zone_is_a_twin_whatever_it_is_called)
+START_TEST(chip_of_a_zone_device_is_a_twin_under_any_name)
 {
     tree_folder("/sys/devices/virtual/thermal/thermal_zone0");
     tree_write(CHIP "/name", "soc_sensor\n");
@@ -93,7 +93,7 @@ START_TEST(chip_that_comes_back_under_another_number_is_the_same)
 }
 END_TEST
 
-START_TEST(power_is_told_in_milliwatts_and_summed_to_energy)
+START_TEST(power_is_in_milliwatts_and_integrated_to_energy)
 {
     struct source *energy;
 
@@ -141,7 +141,7 @@ START_TEST(volts_times_amperes_are_power_where_there_is_no_power_file)
 }
 END_TEST
 
-START_TEST(product_that_no_number_holds_is_implausible)
+START_TEST(product_that_overflows_is_implausible)
 {
     tree_write(CHIP "/name", "ina3221\n");
     tree_write(CHIP "/in1_input", "9223372036854775807\n");
@@ -174,7 +174,7 @@ START_TEST(energy_counter_gives_energy_and_power)
 }
 END_TEST
 
-START_TEST(counter_before_a_sum)
+START_TEST(counter_is_preferred_to_a_sum)
 {
     tree_write(CHIP "/name", "amdgpu\n");
     tree_write(CHIP "/power1_input", "1000000\n");
@@ -206,18 +206,18 @@ int main(void)
     TCase *tcase = tcase_create("hwmon");
 
     tcase_add_checked_fixture(tcase, scan_make, scan_remove);
-    tcase_add_test(tcase, chip_is_known_by_its_name_and_the_label);
+    tcase_add_test(tcase, chip_is_identified_by_name_and_label);
     tcase_add_test(tcase, cores_of_a_package_are_not_read_one_by_one);
     tcase_add_test(tcase, chip_that_no_pattern_names_is_passed_over);
     tcase_add_test(tcase, twin_of_a_thermal_zone_is_not_counted_twice);
-    tcase_add_test(tcase, chip_whose_device_is_a_zone_is_a_twin_whatever_it_is_called);
+    tcase_add_test(tcase, chip_of_a_zone_device_is_a_twin_under_any_name);
     tcase_add_test(tcase, chip_that_comes_back_under_another_number_is_the_same);
-    tcase_add_test(tcase, power_is_told_in_milliwatts_and_summed_to_energy);
+    tcase_add_test(tcase, power_is_in_milliwatts_and_integrated_to_energy);
     tcase_add_test(tcase, average_power_stands_in_for_power);
     tcase_add_test(tcase, volts_times_amperes_are_power_where_there_is_no_power_file);
-    tcase_add_test(tcase, product_that_no_number_holds_is_implausible);
+    tcase_add_test(tcase, product_that_overflows_is_implausible);
     tcase_add_test(tcase, energy_counter_gives_energy_and_power);
-    tcase_add_test(tcase, counter_before_a_sum);
+    tcase_add_test(tcase, counter_is_preferred_to_a_sum);
     tcase_add_test(tcase, folder_without_a_name_is_no_chip);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);

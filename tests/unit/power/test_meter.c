@@ -2,7 +2,7 @@
 #include "power/energy.h"
 #include "unit.h"
 
-START_TEST(first_count_is_nought)
+START_TEST(first_count_is_zero)
 {
     struct energy_counter counter;
 
@@ -13,7 +13,7 @@ START_TEST(first_count_is_nought)
 }
 END_TEST
 
-START_TEST(counter_that_runs_round_goes_on)
+START_TEST(counter_that_wraps_goes_on)
 {
     struct energy_counter counter;
 
@@ -25,7 +25,7 @@ START_TEST(counter_that_runs_round_goes_on)
 }
 END_TEST
 
-START_TEST(counter_without_a_range_that_runs_back_began_anew)
+START_TEST(counter_without_a_range_that_runs_back_was_restarted)
 {
     struct energy_counter counter;
 
@@ -38,7 +38,7 @@ START_TEST(counter_without_a_range_that_runs_back_began_anew)
 }
 END_TEST
 
-START_TEST(counter_above_its_own_range_that_runs_back_began_anew)
+START_TEST(counter_above_its_own_range_that_runs_back_was_restarted)
 {
     struct energy_counter counter;
 
@@ -99,10 +99,10 @@ int main(void)
     Suite *suite = suite_create("energy");
     TCase *tcase = tcase_create("energy");
 
-    tcase_add_test(tcase, first_count_is_nought);
-    tcase_add_test(tcase, counter_that_runs_round_goes_on);
-    tcase_add_test(tcase, counter_without_a_range_that_runs_back_began_anew);
-    tcase_add_test(tcase, counter_above_its_own_range_that_runs_back_began_anew);
+    tcase_add_test(tcase, first_count_is_zero);
+    tcase_add_test(tcase, counter_that_wraps_goes_on);
+    tcase_add_test(tcase, counter_without_a_range_that_runs_back_was_restarted);
+    tcase_add_test(tcase, counter_above_its_own_range_that_runs_back_was_restarted);
     tcase_add_test(tcase, watts_over_a_second_are_joules);
     tcase_add_test(tcase, small_steps_lose_nothing);
     tcase_add_test(tcase, gap_adds_nothing);

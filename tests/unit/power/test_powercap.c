@@ -35,7 +35,7 @@ START_TEST(counter_that_may_not_be_read_is_forbidden_not_absent)
 }
 END_TEST
 
-START_TEST(second_way_to_the_same_package_is_passed_over)
+START_TEST(second_zone_of_the_same_package_is_passed_over)
 {
     package("1\n");
     tree_write("/sys/class/powercap/intel-rapl-mmio:0/name", "package-0\n");
@@ -73,7 +73,7 @@ START_TEST(power_file_is_used_where_there_is_one)
 }
 END_TEST
 
-START_TEST(power_over_a_minute_without_readings_is_not_told)
+START_TEST(power_over_a_minute_without_readings_is_absent)
 {
     struct source *power;
 
@@ -89,7 +89,7 @@ START_TEST(power_over_a_minute_without_readings_is_not_told)
 }
 END_TEST
 
-START_TEST(power_asked_for_too_soon_is_the_last)
+START_TEST(power_read_too_soon_is_the_last)
 {
     struct source *power;
 
@@ -117,11 +117,11 @@ int main(void)
     tcase_add_checked_fixture(tcase, scan_make, scan_remove);
     tcase_add_test(tcase, energy_and_power_come_from_one_counter);
     tcase_add_test(tcase, counter_that_may_not_be_read_is_forbidden_not_absent);
-    tcase_add_test(tcase, second_way_to_the_same_package_is_passed_over);
+    tcase_add_test(tcase, second_zone_of_the_same_package_is_passed_over);
     tcase_add_test(tcase, part_of_a_package_is_passed_over);
     tcase_add_test(tcase, power_file_is_used_where_there_is_one);
-    tcase_add_test(tcase, power_over_a_minute_without_readings_is_not_told);
-    tcase_add_test(tcase, power_asked_for_too_soon_is_the_last);
+    tcase_add_test(tcase, power_over_a_minute_without_readings_is_absent);
+    tcase_add_test(tcase, power_read_too_soon_is_the_last);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

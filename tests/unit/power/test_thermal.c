@@ -110,7 +110,7 @@ START_TEST(zones_that_swap_their_numbers_keep_their_names)
 }
 END_TEST
 
-START_TEST(zone_that_goes_and_comes_back_under_another_number_is_the_same)
+START_TEST(zone_that_returns_under_another_number_is_the_same)
 {
     struct source *gpu;
     uint32_t n;
@@ -164,7 +164,7 @@ START_TEST(twins_without_a_device_are_both_read)
 }
 END_TEST
 
-START_TEST(voltage_is_passed_over_and_says_why)
+START_TEST(voltage_is_passed_over_with_the_reason)
 {
     static const char *const types[] = { "vbat", "soc", "pm8350b-ibat-lvl0", "battery-voltage", "pm8350b-bcl-lvl1" };
 
@@ -291,7 +291,7 @@ START_TEST(multiplier_of_the_policy_holds_for_value_and_trips)
 }
 END_TEST
 
-START_TEST(disabled_zone_is_read_behind_the_others)
+START_TEST(disabled_zone_ranks_after_the_others)
 {
     scan_zone(0, "cpu-thermal\n", "40000\n");
     scan_zone(1, "gpu-thermal\n", "50000\n");
@@ -324,7 +324,7 @@ START_TEST(all_zones_unreadable_for_a_while_are_stale_and_come_back)
 }
 END_TEST
 
-START_TEST(looking_for_zones_reads_no_temperature)
+START_TEST(scan_for_zones_reads_no_temperature)
 {
     scan_zone(0, "cpu-thermal\n", "40000\n");
     tree_write(GPU "/type", "gpu-thermal\n");
@@ -337,7 +337,7 @@ START_TEST(looking_for_zones_reads_no_temperature)
 }
 END_TEST
 
-START_TEST(type_with_foreign_bytes_is_told_as_text)
+START_TEST(type_with_invalid_bytes_becomes_valid_text)
 {
     scan_zone(0, "gpu\xff\x1b[31m\n", "40000\n");
 
@@ -359,10 +359,10 @@ int main(void)
     tcase_add_test(tcase, each_odd_text_has_its_state);
     tcase_add_test(tcase, value_without_a_line_end_is_read);
     tcase_add_test(tcase, zones_that_swap_their_numbers_keep_their_names);
-    tcase_add_test(tcase, zone_that_goes_and_comes_back_under_another_number_is_the_same);
+    tcase_add_test(tcase, zone_that_returns_under_another_number_is_the_same);
     tcase_add_test(tcase, twins_are_told_apart_by_their_devices);
     tcase_add_test(tcase, twins_without_a_device_are_both_read);
-    tcase_add_test(tcase, voltage_is_passed_over_and_says_why);
+    tcase_add_test(tcase, voltage_is_passed_over_with_the_reason);
     tcase_add_test(tcase, gpu_comes_before_the_chip_and_the_chip_before_the_cores);
     tcase_add_test(tcase, zone_that_no_pattern_names_is_watched_if_the_kernel_acts_on_it);
     tcase_add_test(tcase, lowest_trip_of_each_kind_is_the_limit);
@@ -370,10 +370,10 @@ int main(void)
     tcase_add_test(tcase, trips_have_kind_temperature_and_hysteresis);
     tcase_add_test(tcase, trip_that_changes_is_a_new_limit_at_the_next_scan);
     tcase_add_test(tcase, multiplier_of_the_policy_holds_for_value_and_trips);
-    tcase_add_test(tcase, disabled_zone_is_read_behind_the_others);
+    tcase_add_test(tcase, disabled_zone_ranks_after_the_others);
     tcase_add_test(tcase, all_zones_unreadable_for_a_while_are_stale_and_come_back);
-    tcase_add_test(tcase, looking_for_zones_reads_no_temperature);
-    tcase_add_test(tcase, type_with_foreign_bytes_is_told_as_text);
+    tcase_add_test(tcase, scan_for_zones_reads_no_temperature);
+    tcase_add_test(tcase, type_with_invalid_bytes_becomes_valid_text);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

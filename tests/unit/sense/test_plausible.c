@@ -30,7 +30,7 @@ START_TEST(frost_is_a_temperature)
 }
 END_TEST
 
-START_TEST(range_holds_its_ends)
+START_TEST(range_is_inclusive)
 {
     ck_assert_int_eq(take(-40000), READING_OK);
     ck_assert_int_eq(take(-40001), READING_IMPLAUSIBLE);
@@ -64,7 +64,7 @@ START_TEST(nonsense_is_not_believed_twice_either)
 }
 END_TEST
 
-START_TEST(nonsense_without_a_good_value_before_is_older_than_all)
+START_TEST(nonsense_without_an_earlier_good_value_has_time_zero)
 {
     ck_assert_int_eq(take(-650788984), READING_IMPLAUSIBLE);
     ck_assert_int_eq(reading.value, 0);
@@ -139,7 +139,7 @@ START_TEST(whole_degrees_are_not_guessed_at)
 }
 END_TEST
 
-START_TEST(chip_that_thaws_is_believed_at_nought)
+START_TEST(chip_that_thaws_is_believed_at_zero)
 {
     take(-2000);
     ck_assert_int_eq(take(0), READING_OK);
@@ -148,7 +148,7 @@ START_TEST(chip_that_thaws_is_believed_at_nought)
 }
 END_TEST
 
-START_TEST(warm_chip_that_says_45_is_not_cold)
+START_TEST(warm_chip_that_reads_45_is_not_cold)
 {
     take(45000);
     ck_assert_int_eq(take(45), READING_IMPLAUSIBLE);
@@ -168,7 +168,7 @@ START_TEST(multiplier_makes_degrees_into_thousandths)
 }
 END_TEST
 
-START_TEST(power_may_step_as_it_likes_within_two_kilowatts)
+START_TEST(power_may_jump_within_two_kilowatts)
 {
     plausible_init_power(&heat);
 
@@ -180,7 +180,7 @@ START_TEST(power_may_step_as_it_likes_within_two_kilowatts)
 }
 END_TEST
 
-START_TEST(fault_says_what_it_means)
+START_TEST(each_fault_has_its_state)
 {
     static const struct {
         int fault;
@@ -212,21 +212,21 @@ int main(void)
 
     tcase_add_checked_fixture(tcase, make, NULL);
     tcase_add_test(tcase, frost_is_a_temperature);
-    tcase_add_test(tcase, range_holds_its_ends);
+    tcase_add_test(tcase, range_is_inclusive);
     tcase_add_test(tcase, nonsense_keeps_the_last_good_value_and_its_time);
     tcase_add_test(tcase, nonsense_is_not_believed_twice_either);
-    tcase_add_test(tcase, nonsense_without_a_good_value_before_is_older_than_all);
+    tcase_add_test(tcase, nonsense_without_an_earlier_good_value_has_time_zero);
     tcase_add_test(tcase, one_85_among_45s_is_set_aside);
     tcase_add_test(tcase, two_85s_in_a_row_are_believed);
     tcase_add_test(tcase, two_jumps_to_different_places_are_no_agreement);
     tcase_add_test(tcase, jumps_with_nonsense_or_a_failure_between_are_not_in_a_row);
     tcase_add_test(tcase, step_of_fifteen_degrees_is_no_jump);
     tcase_add_test(tcase, whole_degrees_are_not_guessed_at);
-    tcase_add_test(tcase, chip_that_thaws_is_believed_at_nought);
-    tcase_add_test(tcase, warm_chip_that_says_45_is_not_cold);
+    tcase_add_test(tcase, chip_that_thaws_is_believed_at_zero);
+    tcase_add_test(tcase, warm_chip_that_reads_45_is_not_cold);
     tcase_add_test(tcase, multiplier_makes_degrees_into_thousandths);
-    tcase_add_test(tcase, power_may_step_as_it_likes_within_two_kilowatts);
-    tcase_add_test(tcase, fault_says_what_it_means);
+    tcase_add_test(tcase, power_may_jump_within_two_kilowatts);
+    tcase_add_test(tcase, each_fault_has_its_state);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

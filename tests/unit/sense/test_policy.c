@@ -20,7 +20,7 @@ START_TEST(first_pattern_that_fits_gives_the_rank)
 }
 END_TEST
 
-START_TEST(word_that_no_pattern_fits_has_no_rank)
+START_TEST(name_without_a_pattern_has_no_rank)
 {
     static const char *const patterns[] = { NULL };
     const struct policy_list list = { patterns };
@@ -54,7 +54,7 @@ START_TEST(zones_of_known_boards_are_chosen)
 }
 END_TEST
 
-START_TEST(multiplier_is_one_unless_a_pattern_says_else)
+START_TEST(multiplier_is_one_unless_a_pattern_matches)
 {
     ck_assert_int_eq(policy_scale_permille(&policy, "gpu-thermal"), 1000);
     policy.scales[0] = (struct policy_scale){ "gpu*", 100000 };
@@ -71,9 +71,9 @@ int main(void)
 
     tcase_add_checked_fixture(tcase, make, NULL);
     tcase_add_test(tcase, first_pattern_that_fits_gives_the_rank);
-    tcase_add_test(tcase, word_that_no_pattern_fits_has_no_rank);
+    tcase_add_test(tcase, name_without_a_pattern_has_no_rank);
     tcase_add_test(tcase, zones_of_known_boards_are_chosen);
-    tcase_add_test(tcase, multiplier_is_one_unless_a_pattern_says_else);
+    tcase_add_test(tcase, multiplier_is_one_unless_a_pattern_matches);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

@@ -69,7 +69,7 @@ START_TEST(source_is_found_by_kind_and_id)
 }
 END_TEST
 
-START_TEST(text_of_a_stranger_is_one_line_of_whole_characters)
+START_TEST(foreign_text_becomes_one_line_of_whole_characters)
 {
     char text[8];
 
@@ -83,7 +83,7 @@ START_TEST(text_of_a_stranger_is_one_line_of_whole_characters)
 }
 END_TEST
 
-START_TEST(each_state_and_quantity_has_its_word)
+START_TEST(each_state_and_quantity_has_its_name)
 {
     for (int i = 0; i < READING_STATE_COUNT; i++) {
         ck_assert_str_ne(reading_state_name((enum reading_state)i), "");
@@ -103,8 +103,8 @@ int main(void)
     tcase_add_test(tcase, source_begins_without_limits);
     tcase_add_test(tcase, source_that_was_passed_over_is_absent_unread);
     tcase_add_test(tcase, source_is_found_by_kind_and_id);
-    tcase_add_test(tcase, text_of_a_stranger_is_one_line_of_whole_characters);
-    tcase_add_test(tcase, each_state_and_quantity_has_its_word);
+    tcase_add_test(tcase, foreign_text_becomes_one_line_of_whole_characters);
+    tcase_add_test(tcase, each_state_and_quantity_has_its_name);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

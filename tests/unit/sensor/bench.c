@@ -85,7 +85,7 @@ void bench_run(struct bench *bench, uint32_t ms)
     }
 }
 
-const struct channel *bench_gauge(const struct bench *bench, const struct fake *fake)
+const struct channel *bench_channel(const struct bench *bench, const struct fake *fake)
 {
     struct list *link;
 

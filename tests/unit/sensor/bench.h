@@ -27,6 +27,6 @@ void bench_found(struct bench *bench, struct fake *const *fakes, uint32_t n);
 void bench_run(struct bench *bench, uint32_t ms);
 
 /* The gauge of @fake. */
-const struct channel *bench_gauge(const struct bench *bench, const struct fake *fake);
+const struct channel *bench_channel(const struct bench *bench, const struct fake *fake);
 
 #endif

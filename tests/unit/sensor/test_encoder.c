@@ -20,7 +20,7 @@ static const Sotto__Sense__FromSense *unpack(struct buf *out, struct wire *wire)
     return (const Sotto__Sense__FromSense *)message;
 }
 
-START_TEST(an_inventory_names_what_there_is)
+START_TEST(an_inventory_lists_all_sources)
 {
     struct bench bench;
     struct fake heat;
@@ -78,7 +78,7 @@ START_TEST(the_largest_inventory_fits_into_a_frame)
 }
 END_TEST
 
-START_TEST(a_sample_tells_what_is_new_or_all_or_nothing)
+START_TEST(a_sample_has_new_readings_or_all_or_none)
 {
     static const struct {
         enum encoder_scope scope;
@@ -150,9 +150,9 @@ int main(void)
     Suite *suite = suite_create("paper");
     TCase *facts = tcase_create("facts");
 
-    tcase_add_test(facts, an_inventory_names_what_there_is);
+    tcase_add_test(facts, an_inventory_lists_all_sources);
     tcase_add_test(facts, the_largest_inventory_fits_into_a_frame);
-    tcase_add_test(facts, a_sample_tells_what_is_new_or_all_or_nothing);
+    tcase_add_test(facts, a_sample_has_new_readings_or_all_or_none);
     tcase_add_test(facts, shares_above_the_whole_and_times_ahead_are_cut);
     suite_add_tcase(suite, facts);
     return unit_run(suite);

@@ -31,7 +31,7 @@ static void say_rate(int end, uint32_t period_ms)
     buf_finish(&out);
 }
 
-START_TEST(nobody_is_here_and_no_rate_is_asked)
+START_TEST(without_peers_there_is_no_rate)
 {
     struct peers peers;
 
@@ -42,7 +42,7 @@ START_TEST(nobody_is_here_and_no_rate_is_asked)
 }
 END_TEST
 
-START_TEST(one_who_says_nothing_is_told_once_a_second)
+START_TEST(a_peer_without_a_request_gets_a_sample_per_second)
 {
     struct peers peers;
     int end;
@@ -55,7 +55,7 @@ START_TEST(one_who_says_nothing_is_told_once_a_second)
 }
 END_TEST
 
-START_TEST(the_fastest_wish_counts_and_leaves_with_its_client)
+START_TEST(the_fastest_request_counts_and_leaves_with_its_peer)
 {
     struct peers peers;
     int ends[2];
@@ -78,7 +78,7 @@ START_TEST(the_fastest_wish_counts_and_leaves_with_its_client)
 }
 END_TEST
 
-START_TEST(a_wish_for_nothing_is_a_wish_for_the_fastest)
+START_TEST(a_period_of_zero_is_the_fastest)
 {
     struct peers peers;
     int end;
@@ -94,7 +94,7 @@ START_TEST(a_wish_for_nothing_is_a_wish_for_the_fastest)
 }
 END_TEST
 
-START_TEST(other_words_end_the_visit)
+START_TEST(other_messages_end_the_connection)
 {
     static const struct {
         const char *bytes;
@@ -123,7 +123,7 @@ START_TEST(other_words_end_the_visit)
 }
 END_TEST
 
-START_TEST(half_a_word_is_waited_for)
+START_TEST(half_a_message_is_waited_for)
 {
     struct peers peers;
     int end;
@@ -140,7 +140,7 @@ START_TEST(half_a_word_is_waited_for)
 }
 END_TEST
 
-START_TEST(one_too_many_is_turned_away)
+START_TEST(one_peer_too_many_is_refused)
 {
     struct peers peers;
     int ends[2 * (PEERS_MAX + 1)];
@@ -158,7 +158,7 @@ START_TEST(one_too_many_is_turned_away)
 }
 END_TEST
 
-START_TEST(who_takes_nothing_is_sent_away_and_costs_a_bounded_buffer)
+START_TEST(a_peer_that_does_not_read_is_disconnected_at_a_bounded_buffer)
 {
     static uint8_t frame[64 << 10];
     struct peers peers;
@@ -179,7 +179,7 @@ START_TEST(who_takes_nothing_is_sent_away_and_costs_a_bounded_buffer)
 }
 END_TEST
 
-START_TEST(what_is_told_arrives)
+START_TEST(sent_frames_arrive)
 {
     char got[5];
     struct peers peers;
@@ -201,15 +201,15 @@ int main(void)
     Suite *suite = suite_create("desk");
     TCase *facts = tcase_create("facts");
 
-    tcase_add_test(facts, nobody_is_here_and_no_rate_is_asked);
-    tcase_add_test(facts, one_who_says_nothing_is_told_once_a_second);
-    tcase_add_test(facts, the_fastest_wish_counts_and_leaves_with_its_client);
-    tcase_add_test(facts, a_wish_for_nothing_is_a_wish_for_the_fastest);
-    tcase_add_test(facts, other_words_end_the_visit);
-    tcase_add_test(facts, half_a_word_is_waited_for);
-    tcase_add_test(facts, one_too_many_is_turned_away);
-    tcase_add_test(facts, who_takes_nothing_is_sent_away_and_costs_a_bounded_buffer);
-    tcase_add_test(facts, what_is_told_arrives);
+    tcase_add_test(facts, without_peers_there_is_no_rate);
+    tcase_add_test(facts, a_peer_without_a_request_gets_a_sample_per_second);
+    tcase_add_test(facts, the_fastest_request_counts_and_leaves_with_its_peer);
+    tcase_add_test(facts, a_period_of_zero_is_the_fastest);
+    tcase_add_test(facts, other_messages_end_the_connection);
+    tcase_add_test(facts, half_a_message_is_waited_for);
+    tcase_add_test(facts, one_peer_too_many_is_refused);
+    tcase_add_test(facts, a_peer_that_does_not_read_is_disconnected_at_a_bounded_buffer);
+    tcase_add_test(facts, sent_frames_arrive);
     suite_add_tcase(suite, facts);
     return unit_run(suite);
 }

@@ -2,7 +2,7 @@
 #include "bench.h"
 #include "unit.h"
 
-START_TEST(everything_is_read_once_a_second_when_nobody_asks_for_more)
+START_TEST(everything_is_read_once_a_second_by_default)
 {
     struct bench bench;
     struct fake heat;
@@ -24,7 +24,7 @@ START_TEST(everything_is_read_once_a_second_when_nobody_asks_for_more)
 }
 END_TEST
 
-START_TEST(load_is_read_as_fast_as_asked_and_the_rest_at_its_own_pace)
+START_TEST(load_is_read_at_the_requested_rate_and_the_rest_at_its_own)
 {
     struct bench bench;
     struct fake load;
@@ -47,7 +47,7 @@ START_TEST(load_is_read_as_fast_as_asked_and_the_rest_at_its_own_pace)
 }
 END_TEST
 
-START_TEST(a_load_whose_first_look_told_nothing_is_asked_again_soon_though_nobody_asks)
+START_TEST(a_load_without_an_interval_is_read_again_soon_at_any_rate)
 {
     struct bench bench;
     struct fake load;
@@ -58,11 +58,11 @@ START_TEST(a_load_whose_first_look_told_nothing_is_asked_again_soon_though_nobod
     fake_early(&load);
     bench_found(&bench, (struct fake *[]){ &load }, 1);
     bench_run(&bench, 10);
-    ck_assert(bench_gauge(&bench, &load)->in_use);
+    ck_assert(bench_channel(&bench, &load)->in_use);
     fake_says(&load, READING_OK, 100);
 
     bench_run(&bench, 70);
-    ck_assert_int_eq(bench_gauge(&bench, &load)->now.state, READING_OK);
+    ck_assert_int_eq(bench_channel(&bench, &load)->now.state, READING_OK);
     bench_run(&bench, 2000);
 
     ck_assert_uint_le(fake_n_reads(&load), 5); /* and from then on once a second */
@@ -70,7 +70,7 @@ START_TEST(a_load_whose_first_look_told_nothing_is_asked_again_soon_though_nobod
 }
 END_TEST
 
-START_TEST(nothing_is_read_faster_than_it_may_be)
+START_TEST(nothing_is_read_faster_than_the_minimum_period)
 {
     struct bench bench;
     struct fake load;
@@ -89,7 +89,7 @@ START_TEST(nothing_is_read_faster_than_it_may_be)
 }
 END_TEST
 
-START_TEST(a_rate_is_kept_within_what_makes_sense)
+START_TEST(a_rate_is_kept_in_range)
 {
     struct bench bench;
     struct fake load;
@@ -139,13 +139,13 @@ END_TEST
 /* Nobody waits for an answer that is overdue, so its reader needs time of its own to come round. */
 static void wait_until_ok(struct bench *bench, const struct fake *fake)
 {
-    for (int i = 0; i < 10000 && bench_gauge(bench, fake)->now.state != READING_OK; i++) {
+    for (int i = 0; i < 10000 && bench_channel(bench, fake)->now.state != READING_OK; i++) {
         usleep(1000);
         bench_run(bench, 10);
     }
 }
 
-START_TEST(one_that_hangs_is_stale_keeps_its_value_and_holds_nobody_up)
+START_TEST(a_source_that_hangs_is_stale_keeps_its_value_and_blocks_no_other)
 {
     struct bench bench;
     struct fake hung;
@@ -164,23 +164,23 @@ START_TEST(one_that_hangs_is_stale_keeps_its_value_and_holds_nobody_up)
 
     bench_run(&bench, 3000);
 
-    ck_assert_int_eq(bench_gauge(&bench, &hung)->now.state, READING_STALE);
-    ck_assert_int_eq(bench_gauge(&bench, &hung)->now.value, 45000);
-    ck_assert_str_eq(bench_gauge(&bench, &hung)->now.why, "it does not answer");
+    ck_assert_int_eq(bench_channel(&bench, &hung)->now.state, READING_STALE);
+    ck_assert_int_eq(bench_channel(&bench, &hung)->now.value, 45000);
+    ck_assert_str_eq(bench_channel(&bench, &hung)->now.why, "it does not answer");
     ck_assert_uint_ge(fake_n_reads(&other) - before, 3);
-    ck_assert_int_eq(bench_gauge(&bench, &other)->now.state, READING_OK);
+    ck_assert_int_eq(bench_channel(&bench, &other)->now.state, READING_OK);
     ck_assert_uint_eq(fake_n_reads(&hung), 2);
     fake_says(&hung, READING_OK, 46000);
     fake_shut(&hung, false);
     wait_until_ok(&bench, &hung);
     bench_run(&bench, 1500);
-    ck_assert_int_eq(bench_gauge(&bench, &hung)->now.state, READING_OK);
-    ck_assert_int_eq(bench_gauge(&bench, &hung)->now.value, 46000);
+    ck_assert_int_eq(bench_channel(&bench, &hung)->now.state, READING_OK);
+    ck_assert_int_eq(bench_channel(&bench, &hung)->now.value, 46000);
     bench_close(&bench);
 }
 END_TEST
 
-START_TEST(there_are_sixteen_readers_at_most_and_the_last_is_shared)
+START_TEST(there_are_at_most_sixteen_readers_and_the_last_is_shared)
 {
     struct bench bench;
     struct fake fakes[20];
@@ -218,13 +218,13 @@ START_TEST(of_one_quantity_the_lowest_rank_that_is_ok_is_in_use)
 
     bench_run(&bench, 1000);
 
-    ck_assert(!bench_gauge(&bench, &first)->in_use);
-    ck_assert(bench_gauge(&bench, &second)->in_use);
+    ck_assert(!bench_channel(&bench, &first)->in_use);
+    ck_assert(bench_channel(&bench, &second)->in_use);
     bench_close(&bench);
 }
 END_TEST
 
-START_TEST(a_choice_changes_only_for_what_lasts)
+START_TEST(a_choice_changes_only_for_lasting_differences)
 {
     struct bench bench;
     struct fake first;
@@ -235,23 +235,23 @@ START_TEST(a_choice_changes_only_for_what_lasts)
     fake_init(&second, READING_POWER, "second", 2);
     bench_found(&bench, (struct fake *[]){ &first, &second }, 2);
     bench_run(&bench, 3000);
-    ck_assert(bench_gauge(&bench, &first)->in_use);
+    ck_assert(bench_channel(&bench, &first)->in_use);
 
     fake_says(&first, READING_STALE, 0);
     bench_run(&bench, 1000);
-    ck_assert(bench_gauge(&bench, &first)->in_use);
+    ck_assert(bench_channel(&bench, &first)->in_use);
     bench_run(&bench, 3000);
-    ck_assert(bench_gauge(&bench, &second)->in_use);
+    ck_assert(bench_channel(&bench, &second)->in_use);
     fake_says(&first, READING_OK, 5);
     bench_run(&bench, 1000);
-    ck_assert(bench_gauge(&bench, &second)->in_use);
+    ck_assert(bench_channel(&bench, &second)->in_use);
     bench_run(&bench, 3000);
-    ck_assert(bench_gauge(&bench, &first)->in_use);
+    ck_assert(bench_channel(&bench, &first)->in_use);
     bench_close(&bench);
 }
 END_TEST
 
-START_TEST(where_nothing_is_there_nothing_is_in_use)
+START_TEST(without_existing_sources_none_is_in_use)
 {
     struct bench bench;
     struct fake load;
@@ -263,12 +263,12 @@ START_TEST(where_nothing_is_there_nothing_is_in_use)
 
     bench_run(&bench, 3000);
 
-    ck_assert(!bench_gauge(&bench, &load)->in_use);
+    ck_assert(!bench_channel(&bench, &load)->in_use);
     bench_close(&bench);
 }
 END_TEST
 
-START_TEST(what_was_passed_over_or_is_aside_is_never_read_and_never_in_use)
+START_TEST(a_source_passed_over_or_aside_is_never_read_or_in_use)
 {
     struct bench bench;
     struct fake passed;
@@ -285,9 +285,9 @@ START_TEST(what_was_passed_over_or_is_aside_is_never_read_and_never_in_use)
     bench_run(&bench, 1500);
 
     ck_assert_uint_eq(fake_n_reads(&passed), 0);
-    ck_assert(!bench_gauge(&bench, &passed)->in_use);
+    ck_assert(!bench_channel(&bench, &passed)->in_use);
     ck_assert_uint_eq(fake_n_reads(&aside), 0);
-    ck_assert(!bench_gauge(&bench, &aside)->in_use);
+    ck_assert(!bench_channel(&bench, &aside)->in_use);
 
     bench.scan_result.n_sources = 0;
     aside.source.is_aside = false;
@@ -295,7 +295,7 @@ START_TEST(what_was_passed_over_or_is_aside_is_never_read_and_never_in_use)
     ck_assert_int_eq(sampler_take_scan(&bench.sampler, &bench.scan_result, bench.now_us), 0);
     bench_run(&bench, 1500);
     ck_assert_uint_gt(fake_n_reads(&aside), 0);
-    ck_assert(bench_gauge(&bench, &aside)->in_use);
+    ck_assert(bench_channel(&bench, &aside)->in_use);
     bench_close(&bench);
 }
 END_TEST
@@ -311,13 +311,13 @@ START_TEST(all_zones_count)
     fake_init(&other, READING_TEMPERATURE, "other", 3);
     bench_found(&bench, (struct fake *[]){ &one, &other }, 2);
 
-    ck_assert(bench_gauge(&bench, &one)->in_use);
-    ck_assert(bench_gauge(&bench, &other)->in_use);
+    ck_assert(bench_channel(&bench, &one)->in_use);
+    ck_assert(bench_channel(&bench, &other)->in_use);
     bench_close(&bench);
 }
 END_TEST
 
-START_TEST(a_second_scan_keeps_numbers_and_gives_new_ones_to_what_is_new)
+START_TEST(a_second_scan_keeps_ids_and_assigns_new_ones_to_new_sources)
 {
     struct bench bench;
     struct fake one;
@@ -328,7 +328,7 @@ START_TEST(a_second_scan_keeps_numbers_and_gives_new_ones_to_what_is_new)
     fake_init(&one, READING_TEMPERATURE, "one", 0);
     fake_init(&other, READING_TEMPERATURE, "other", 1);
     bench_found(&bench, (struct fake *[]){ &one }, 1);
-    id = bench_gauge(&bench, &one)->id;
+    id = bench_channel(&bench, &one)->id;
     bench.sampler.has_changed = false;
     bench_found(&bench, (struct fake *[]){ &one }, 1);
     ck_assert(!bench.sampler.has_changed);
@@ -336,13 +336,13 @@ START_TEST(a_second_scan_keeps_numbers_and_gives_new_ones_to_what_is_new)
     bench_found(&bench, (struct fake *[]){ &other, &one }, 2);
 
     ck_assert(bench.sampler.has_changed);
-    ck_assert_uint_eq(bench_gauge(&bench, &one)->id, id);
-    ck_assert_uint_gt(bench_gauge(&bench, &other)->id, id);
+    ck_assert_uint_eq(bench_channel(&bench, &one)->id, id);
+    ck_assert_uint_gt(bench_channel(&bench, &other)->id, id);
     bench_close(&bench);
 }
 END_TEST
 
-START_TEST(an_event_lets_heat_be_read_at_once_and_nothing_else)
+START_TEST(an_event_causes_an_immediate_reading_of_temperatures_only)
 {
     struct bench bench;
     struct fake heat;
@@ -376,8 +376,8 @@ START_TEST(clients_come_with_the_reading)
 
     bench_run(&bench, 100);
 
-    ck_assert_uint_eq(bench_gauge(&bench, &load)->n_clients, 1);
-    ck_assert_uint_eq(bench_gauge(&bench, &load)->clients[0].id, 7);
+    ck_assert_uint_eq(bench_channel(&bench, &load)->n_clients, 1);
+    ck_assert_uint_eq(bench_channel(&bench, &load)->clients[0].id, 7);
     bench_close(&bench);
 }
 END_TEST
@@ -387,21 +387,21 @@ int main(void)
     Suite *suite = suite_create("sampler");
     TCase *facts = tcase_create("facts");
 
-    tcase_add_test(facts, everything_is_read_once_a_second_when_nobody_asks_for_more);
-    tcase_add_test(facts, load_is_read_as_fast_as_asked_and_the_rest_at_its_own_pace);
-    tcase_add_test(facts, a_load_whose_first_look_told_nothing_is_asked_again_soon_though_nobody_asks);
-    tcase_add_test(facts, nothing_is_read_faster_than_it_may_be);
-    tcase_add_test(facts, a_rate_is_kept_within_what_makes_sense);
+    tcase_add_test(facts, everything_is_read_once_a_second_by_default);
+    tcase_add_test(facts, load_is_read_at_the_requested_rate_and_the_rest_at_its_own);
+    tcase_add_test(facts, a_load_without_an_interval_is_read_again_soon_at_any_rate);
+    tcase_add_test(facts, nothing_is_read_faster_than_the_minimum_period);
+    tcase_add_test(facts, a_rate_is_kept_in_range);
     tcase_add_test(facts, heat_near_a_trip_is_read_faster_while_there_is_work);
-    tcase_add_test(facts, one_that_hangs_is_stale_keeps_its_value_and_holds_nobody_up);
-    tcase_add_test(facts, there_are_sixteen_readers_at_most_and_the_last_is_shared);
+    tcase_add_test(facts, a_source_that_hangs_is_stale_keeps_its_value_and_blocks_no_other);
+    tcase_add_test(facts, there_are_at_most_sixteen_readers_and_the_last_is_shared);
     tcase_add_test(facts, of_one_quantity_the_lowest_rank_that_is_ok_is_in_use);
-    tcase_add_test(facts, a_choice_changes_only_for_what_lasts);
-    tcase_add_test(facts, where_nothing_is_there_nothing_is_in_use);
-    tcase_add_test(facts, what_was_passed_over_or_is_aside_is_never_read_and_never_in_use);
+    tcase_add_test(facts, a_choice_changes_only_for_lasting_differences);
+    tcase_add_test(facts, without_existing_sources_none_is_in_use);
+    tcase_add_test(facts, a_source_passed_over_or_aside_is_never_read_or_in_use);
     tcase_add_test(facts, all_zones_count);
-    tcase_add_test(facts, a_second_scan_keeps_numbers_and_gives_new_ones_to_what_is_new);
-    tcase_add_test(facts, an_event_lets_heat_be_read_at_once_and_nothing_else);
+    tcase_add_test(facts, a_second_scan_keeps_ids_and_assigns_new_ones_to_new_sources);
+    tcase_add_test(facts, an_event_causes_an_immediate_reading_of_temperatures_only);
     tcase_add_test(facts, clients_come_with_the_reading);
     suite_add_tcase(suite, facts);
     return unit_run(suite);

@@ -2,7 +2,7 @@
 #include "sensor/suspend.h"
 #include "unit.h"
 
-START_TEST(first_look_is_no_sleep)
+START_TEST(first_check_is_no_suspension)
 {
     struct suspend suspend = { 0 };
 
@@ -10,7 +10,7 @@ START_TEST(first_look_is_no_sleep)
 }
 END_TEST
 
-START_TEST(boot_clock_that_ran_ahead_is_a_sleep_told_once)
+START_TEST(boot_clock_that_ran_ahead_is_a_suspension_reported_once)
 {
     struct suspend suspend = { 0 };
 
@@ -23,7 +23,7 @@ START_TEST(boot_clock_that_ran_ahead_is_a_sleep_told_once)
 }
 END_TEST
 
-START_TEST(wait_between_the_clocks_is_no_sleep)
+START_TEST(delay_between_the_clocks_is_no_suspension)
 {
     struct suspend suspend = { 0 };
 
@@ -35,7 +35,7 @@ START_TEST(wait_between_the_clocks_is_no_sleep)
 }
 END_TEST
 
-START_TEST(short_sleeps_add_up)
+START_TEST(short_suspensions_add_up)
 {
     struct suspend suspend = { 0 };
 
@@ -46,7 +46,7 @@ START_TEST(short_sleeps_add_up)
 }
 END_TEST
 
-START_TEST(boot_clock_behind_the_other_is_no_sleep)
+START_TEST(boot_clock_behind_the_other_is_no_suspension)
 {
     struct suspend suspend = { 0 };
 
@@ -61,11 +61,11 @@ int main(void)
     Suite *suite = suite_create("sleep");
     TCase *tcase = tcase_create("sleep");
 
-    tcase_add_test(tcase, first_look_is_no_sleep);
-    tcase_add_test(tcase, boot_clock_that_ran_ahead_is_a_sleep_told_once);
-    tcase_add_test(tcase, wait_between_the_clocks_is_no_sleep);
-    tcase_add_test(tcase, short_sleeps_add_up);
-    tcase_add_test(tcase, boot_clock_behind_the_other_is_no_sleep);
+    tcase_add_test(tcase, first_check_is_no_suspension);
+    tcase_add_test(tcase, boot_clock_that_ran_ahead_is_a_suspension_reported_once);
+    tcase_add_test(tcase, delay_between_the_clocks_is_no_suspension);
+    tcase_add_test(tcase, short_suspensions_add_up);
+    tcase_add_test(tcase, boot_clock_behind_the_other_is_no_suspension);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

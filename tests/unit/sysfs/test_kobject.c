@@ -39,7 +39,7 @@ START_TEST(numbers_are_listed_in_their_order)
 }
 END_TEST
 
-START_TEST(folder_that_is_not_there_has_no_numbers)
+START_TEST(missing_folder_has_no_numbers)
 {
     struct kobject_numbers list;
 
@@ -102,7 +102,7 @@ START_TEST(kobject_is_found_under_its_new_number)
 }
 END_TEST
 
-START_TEST(id_does_not_know_the_number)
+START_TEST(id_is_independent_of_the_number)
 {
     cleanup(mem_freep) struct kobject *kobjects = NULL;
     char before[192];
@@ -145,11 +145,11 @@ int main(void)
 
     tcase_add_checked_fixture(tcase, make, tree_remove);
     tcase_add_test(tcase, numbers_are_listed_in_their_order);
-    tcase_add_test(tcase, folder_that_is_not_there_has_no_numbers);
+    tcase_add_test(tcase, missing_folder_has_no_numbers);
     tcase_add_test(tcase, more_than_fit_leave_the_largest_out);
     tcase_add_test(tcase, twins_are_counted_by_name);
     tcase_add_test(tcase, kobject_is_found_under_its_new_number);
-    tcase_add_test(tcase, id_does_not_know_the_number);
+    tcase_add_test(tcase, id_is_independent_of_the_number);
     tcase_add_test(tcase, list_without_memory_leaks_nothing);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);

@@ -38,7 +38,7 @@ static void maybe_forget(int turn)
     }
 }
 
-START_TEST(file_is_read_whole_with_a_zero_behind)
+START_TEST(file_is_read_whole_and_zero_terminated)
 {
     tree_write_bytes("/sys/a", "x\0y", 3);
 
@@ -73,7 +73,7 @@ START_TEST(empty_file_is_no_fault_and_no_number)
 }
 END_TEST
 
-START_TEST(staged_errno_is_what_reading_gives)
+START_TEST(staged_errno_is_the_fault_of_reading)
 {
     static const int faults[] = { EAGAIN, EIO, EINVAL, EACCES, ENODATA, EPERM };
     int64_t number;
@@ -113,7 +113,7 @@ START_TEST(staged_errno_that_is_no_number_is_a_fault_too)
 }
 END_TEST
 
-START_TEST(number_stands_alone)
+START_TEST(number_is_the_only_text)
 {
     static const struct {
         const char *text;
@@ -218,7 +218,7 @@ START_TEST(link_to_a_file_of_the_real_machine_finds_nothing)
 }
 END_TEST
 
-START_TEST(links_in_a_circle_are_eloop)
+START_TEST(circular_links_are_eloop)
 {
     tree_link("/a", "b");
     tree_link("/b", "a");
@@ -229,7 +229,7 @@ START_TEST(links_in_a_circle_are_eloop)
 }
 END_TEST
 
-START_TEST(link_says_where_it_points)
+START_TEST(link_target_is_read)
 {
     tree_link("/sys/a/driver", "../../bus/powervr");
     tree_write("/sys/a/plain", "");
@@ -278,7 +278,7 @@ START_TEST(folder_is_listed)
 }
 END_TEST
 
-START_TEST(asking_whether_a_pipe_is_there_does_not_wait)
+START_TEST(checking_for_a_pipe_does_not_wait)
 {
     tree_pipe("/sys/temp");
     maybe_forget(_i);
@@ -287,7 +287,7 @@ START_TEST(asking_whether_a_pipe_is_there_does_not_wait)
 }
 END_TEST
 
-START_TEST(pipe_is_read_once_somebody_has_written)
+START_TEST(pipe_is_read_after_a_write)
 {
     int64_t number = 0;
     char full[512];
@@ -317,7 +317,7 @@ START_TEST(root_must_be_a_folder)
 }
 END_TEST
 
-START_TEST(machine_knows_itself_by_whatever_path)
+START_TEST(machine_is_recognised_under_any_path)
 {
     struct root root;
 
@@ -331,7 +331,7 @@ START_TEST(machine_knows_itself_by_whatever_path)
 }
 END_TEST
 
-START_TEST(descriptor_of_a_process_says_where_it_points)
+START_TEST(target_of_a_process_descriptor_is_read)
 {
     struct root root;
     char path[64];
@@ -349,7 +349,7 @@ START_TEST(descriptor_of_a_process_says_where_it_points)
 }
 END_TEST
 
-START_TEST(name_and_limit_that_are_pipes_are_no_value_and_nobody_waits)
+START_TEST(name_and_limit_that_are_pipes_are_refused_without_waiting)
 {
     int64_t number;
     char word[32];
@@ -381,13 +381,13 @@ int main(void)
     TCase *tcase = tcase_create("root");
 
     tcase_add_checked_fixture(tcase, make, tree_remove);
-    tcase_add_test(tcase, file_is_read_whole_with_a_zero_behind);
+    tcase_add_test(tcase, file_is_read_whole_and_zero_terminated);
     tcase_add_test(tcase, file_of_one_byte_more_than_there_is_room_is_too_big);
     tcase_add_test(tcase, empty_file_is_no_fault_and_no_number);
-    tcase_add_test(tcase, staged_errno_is_what_reading_gives);
+    tcase_add_test(tcase, staged_errno_is_the_fault_of_reading);
     tcase_add_test(tcase, staged_errno_holds_for_folders);
     tcase_add_test(tcase, staged_errno_that_is_no_number_is_a_fault_too);
-    tcase_add_test(tcase, number_stands_alone);
+    tcase_add_test(tcase, number_is_the_only_text);
     tcase_add_test(tcase, number_with_a_zero_byte_in_it_is_none);
     tcase_add_test(tcase, five_kilobytes_are_no_number_and_no_word);
     tcase_add_test(tcase, word_is_the_first_line_trimmed);
@@ -395,17 +395,17 @@ int main(void)
     tcase_add_loop_test(tcase, absolute_link_is_followed_below_the_root, 0, 2);
     tcase_add_loop_test(tcase, link_with_dots_is_followed_and_cannot_climb_out, 0, 2);
     tcase_add_loop_test(tcase, link_to_a_file_of_the_real_machine_finds_nothing, 0, 2);
-    tcase_add_loop_test(tcase, links_in_a_circle_are_eloop, 0, 2);
-    tcase_add_loop_test(tcase, link_says_where_it_points, 0, 2);
+    tcase_add_loop_test(tcase, circular_links_are_eloop, 0, 2);
+    tcase_add_loop_test(tcase, link_target_is_read, 0, 2);
     tcase_add_test(tcase, two_ways_to_one_thing_give_one_path);
     tcase_add_loop_test(tcase, folder_is_listed, 0, 2);
-    tcase_add_loop_test(tcase, asking_whether_a_pipe_is_there_does_not_wait, 0, 2);
-    tcase_add_test(tcase, pipe_is_read_once_somebody_has_written);
+    tcase_add_loop_test(tcase, checking_for_a_pipe_does_not_wait, 0, 2);
+    tcase_add_test(tcase, pipe_is_read_after_a_write);
     tcase_add_test(tcase, root_must_be_a_folder);
-    tcase_add_test(tcase, name_and_limit_that_are_pipes_are_no_value_and_nobody_waits);
+    tcase_add_test(tcase, name_and_limit_that_are_pipes_are_refused_without_waiting);
     tcase_add_test(tcase, fixed_number_is_read_as_any);
-    tcase_add_test(tcase, machine_knows_itself_by_whatever_path);
-    tcase_add_loop_test(tcase, descriptor_of_a_process_says_where_it_points, 0, 2);
+    tcase_add_test(tcase, machine_is_recognised_under_any_path);
+    tcase_add_loop_test(tcase, target_of_a_process_descriptor_is_read, 0, 2);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }
