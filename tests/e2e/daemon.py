@@ -1,4 +1,5 @@
 """Starts a private sottod: its folder, with its socket, is removed at the end; the test chooses the engine."""
+import contextlib
 import json
 import os
 import re
@@ -69,8 +70,8 @@ def stories(**named):
 class Daemon:
     """with Daemon(models={"tiny": {...}}) as daemon: ...
 
-    A model without a "file" is made for the fake engine, with the pieces of @words; @script tells the fake engine what to
-    do. At the end sottod is stopped: it must exit with 0, in time, and without a report of a sanitizer in its log.
+    A model without a "file" is made for the fake engine, with the pieces of @words; @script tells the fake engine what
+    to do. At the end sottod is stopped: it must exit with 0, in time, and without a report of a sanitizer in its log.
     """
 
     def __init__(self, models=None, engine="fake", script="", words=(), template=None, policy=None, settings=None,
@@ -203,6 +204,16 @@ class Daemon:
         return next((engine for engine in self.status().engines if engine.model == name), None)
 
 
+@contextlib.contextmanager
+def serving(**named):
+    """with serving(...) as (daemon, client): a Daemon(...) with all of its models ready, and a connection to it."""
+    with Daemon(**named) as daemon, daemon.client() as client:
+        for name, model in daemon.models.items():
+            if model["load"]:
+                daemon.wait_ready(name)
+        yield daemon, client
+
+
 def settle(daemon, before):
     """Waits until what is held now is what was held() before."""
     end = time.monotonic() + PATIENCE_S
@@ -220,8 +231,8 @@ def held(status):
     """Figures that must return to their first values when all clients have left: sottod's bytes by kind, descriptors,
     connections, pages, sequences.
 
-    Tables keep the size of their busiest moment, so take the first values after one like it. The buffer between sottod and
-    an engine holds the message of the moment, and does not count.
+    Tables keep the size of their busiest moment, so take the first values after one like it. The buffer between sottod
+    and an engine holds the message of the moment, and does not count.
     """
     figures = {row.kind: row.bytes for row in status.memory if row.holder == "sottod" and
                row.kind in ("stream", "wire", "sched", "words")}

@@ -1,4 +1,5 @@
-"""A fake logind on a private message bus: it grants delay locks, announces sleep, and waits for the locks like the real one."""
+"""A fake logind on a private message bus: it grants delay locks, announces sleep, and waits for the locks like the
+real one."""
 import os
 import subprocess
 import tempfile

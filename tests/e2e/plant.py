@@ -1,8 +1,9 @@
-"""A simulated plant around a real daemon: its computing warms the machine, and a screen draws beside it (both in files).
+"""A simulated plant around a real daemon: its computing warms the machine, and a screen draws beside it (both in
+files).
 
-Heat has two nodes, a die on a board: the die follows power within a second or so, the board within many. Power is the time
-that steps held the processor, as Status reports it, plus what the script sets for other programs. Screen is a client of
-the device with a counter that moves. Talker is an app that asks without end, and keeps the answers.
+Heat has two nodes, a die on a board: the die follows power within a second or so, the board within many. Power is the
+time that steps held the processor, as Status reports it, plus what the script sets for other programs. Screen is a
+client of the device with a counter that moves. Talker is an app that asks without end, and keeps the answers.
 """
 import bisect
 import os
@@ -71,13 +72,14 @@ class Nodes:
 
 
 class Heat(Loop):
-    """Closes the loop: reads how long the daemon's work held the cores, warms the nodes by it, writes what a sensor shows.
+    """Closes the loop: reads how long the daemon's work held the cores, warms the nodes by it, writes what a sensor
+    shows.
 
-    A slice that waits for a core of a busy machine holds the processor and warms nothing, so the smaller one of the time
-    held and the time that engines computed counts.
+    A slice that waits for a core of a busy machine holds the processor and warms nothing, so the smaller one of the
+    time held and the time that engines computed counts.
 
-    rows: (seconds, degrees of the die, share that was ours, power of others, StatusReport). late_s: the longest time that
-    the loop lost at once, because the test or the daemon had no core.
+    rows: (seconds, degrees of the die, share that was ours, power of others, StatusReport). late_s: the longest time
+    that the loop lost at once, because the test or the daemon had no core.
     """
 
     def __init__(self, daemon, tree, nodes, number=0, grid_mc=100):

@@ -12,7 +12,7 @@ import time
 import sotto_pb2 as pb
 import tap
 from fake_daemon import BUILD, FakeDaemon
-from tap import equal, fact, holds
+from tap import PATIENCE_S, equal, fact, holds
 
 
 def answering(*words, **model):
@@ -26,7 +26,7 @@ def answering(*words, **model):
 
 
 def sotto(*words, **named):
-    done = subprocess.run([os.path.join(BUILD, "clients/sotto"), *words], capture_output=True, timeout=tap.PATIENCE_S, **named)
+    done = subprocess.run([os.path.join(BUILD, "clients/sotto"), *words], capture_output=True, timeout=PATIENCE_S, **named)
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
@@ -305,7 +305,7 @@ def ctrl_c_cancels_tells_the_figures_and_exits_130():
         process = fake.start("generate", "Hi")
         equal(wait_for_output(process), b"Hel")
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=tap.PATIENCE_S)
+        _, err = process.communicate(timeout=PATIENCE_S)
 
         equal(process.returncode, 130)
         holds(b"1 generated (cancelled)" in err, err)
@@ -326,7 +326,7 @@ def a_second_ctrl_c_does_not_wait():
         process.send_signal(signal.SIGINT)
         tap.within(lambda: len(fake.peers[0].asked) == 4, "the cancel")
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=tap.PATIENCE_S)
+        process.communicate(timeout=PATIENCE_S)
 
         equal(process.returncode, 130)
 
@@ -349,7 +349,7 @@ def a_closed_standard_output_ends_it_quietly():
         process.stdout.close()
         err = process.stderr.read()
 
-        equal(process.wait(timeout=tap.PATIENCE_S), -signal.SIGPIPE)
+        equal(process.wait(timeout=PATIENCE_S), -signal.SIGPIPE)
         equal(err, b"")
 
 
@@ -398,7 +398,7 @@ def text_that_is_not_utf_8_does_no_harm():
     for words in ["generate", "Hi"], ["generate", "--json", "Hi"]:
         with FakeDaemon(answering(b"\xff\xc3")) as fake:
             process = fake.start(*words)
-            out, err = process.communicate(timeout=tap.PATIENCE_S)
+            out, err = process.communicate(timeout=PATIENCE_S)
             equal(process.returncode, 0, err)
             if "--json" in words:
                 equal(json.loads(out)["text"], "\ufffd\ufffd")
@@ -441,7 +441,7 @@ def on_a_terminal_a_failure_in_mid_answer_has_a_line_of_its_own():
         master, slave = os.openpty()
         process = subprocess.Popen([os.path.join(BUILD, "clients/sotto"), "--socket", fake.path, "generate", "Hi"],
                                    stdout=slave, stderr=slave, stdin=subprocess.DEVNULL)
-        equal(process.wait(timeout=tap.PATIENCE_S), 1)
+        equal(process.wait(timeout=PATIENCE_S), 1)
         os.close(slave)
         equal(os.read(master, 4096), b"Half an\r\nsotto: it is broken\r\n")
         os.close(master)
@@ -485,7 +485,7 @@ def ctrl_c_ends_an_answer_and_not_the_conversation():
         process.send_signal(signal.SIGINT)
         tap.within(lambda: len(fake.peers) == 2 and len(fake.peers[1].asked) > 2, "the cancel")
         os.write(master, b"two\n/quit\n")
-        out, _ = process.communicate(timeout=tap.PATIENCE_S)
+        out, _ = process.communicate(timeout=PATIENCE_S)
 
         equal((process.returncode, out), (0, b"again"))
         equal(fake.peers[2].asked[1].generate.chat.messages[1].content, b"Hel")
@@ -658,7 +658,7 @@ def watch_shows_events_until_ctrl_c():
             process = fake.start(*words)
             line = process.stdout.readline().decode()
             process.send_signal(signal.SIGINT)
-            process.communicate(timeout=tap.PATIENCE_S)
+            process.communicate(timeout=PATIENCE_S)
             equal(process.returncode, 130)
             if "--json" in words:
                 equal(json.loads(line)["pairs"], {"model": "tiny"})
@@ -679,7 +679,7 @@ def the_bash_completion_knows_commands_options_values_and_models():
             program = (f"sotto() {{ {BUILD}/clients/sotto --socket {fake.path} \"${{@/#--socket/--json}}\"; }}; "
                        f". {script}; COMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; _sotto; "
                        'echo "${COMPREPLY[*]}"')
-            got = subprocess.run(["bash", "-c", program], capture_output=True, timeout=tap.PATIENCE_S)
+            got = subprocess.run(["bash", "-c", program], capture_output=True, timeout=PATIENCE_S)
             equal(got.stdout.decode().strip(), want, f"{line} {got.stderr.decode()}")
 
 

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 
 import tap
-from tap import equal, fact, holds
+from tap import PATIENCE_S, equal, fact, holds
 
 BUILD = os.environ["SOTTO_BUILD"]
 
@@ -61,7 +61,7 @@ def write_folder(folder, leave_out=None):
 
 
 def sotto(*words):
-    done = subprocess.run([os.path.join(BUILD, "clients/sotto"), *words], capture_output=True, timeout=tap.PATIENCE_S, check=False)
+    done = subprocess.run([os.path.join(BUILD, "clients/sotto"), *words], capture_output=True, timeout=PATIENCE_S, check=False)
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 

@@ -7,7 +7,7 @@ import tempfile
 
 import tap
 from fake_daemon import FakeDaemon
-from tap import equal, fact, holds
+from tap import PATIENCE_S, equal, fact, holds
 
 BUILD = os.environ["SOTTO_BUILD"]
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
@@ -16,7 +16,7 @@ ROOT = tempfile.mkdtemp(prefix="sotto-install-")
 
 
 def run(*words, **named):
-    got = subprocess.run(words, capture_output=True, timeout=tap.PATIENCE_S, **named)
+    got = subprocess.run(words, capture_output=True, timeout=PATIENCE_S, **named)
     holds(got.returncode == 0, f"{words}: {got.stderr.decode()[-2000:]}{got.stdout.decode()[-500:]}")
     return got.stdout.decode().strip()
 

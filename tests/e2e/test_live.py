@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """The real daemon, engine, model and sotto-sense, on a simulated machine that warms up and draws.
 
-The cores compute, and with `cores_share` the screen bounds them as it would bound a device. The machine is a tree of files
-in which this script draws, warms, and breaks sensors (plant.py). Judged by order and by counts: speed
-depends on what else runs on the machine. ./dev live does the same for minutes and draws it.
+The cores compute, and with `cores_share` the screen bounds them as it would bound a device. The machine is a tree of
+files in which this script draws, warms, and breaks sensors (plant.py). Judged by order and by counts: speed depends on
+what else runs on the machine. ./dev live does the same for minutes and draws it.
 """
 import os
 import statistics
@@ -193,8 +193,9 @@ def a_sensor_that_vanishes_makes_careful_and_one_that_comes_back_is_believed_wha
 
 @fact
 def one_reading_of_85_degrees_among_45_is_set_aside():
-    """O23: two in a row are believed, and too few in a second make blind. On a busy machine the script takes the reading
-    away late, or sotto-sense reads late: then this is tried again."""
+    """O23: two in a row are believed, and too few in a second make blind. On a busy machine the script takes the
+    reading away late, or sotto-sense reads late: then this is tried again.
+    """
     with Machine(draws=False) as machine, machine.daemon() as daemon, Talker(daemon, bodies()) as talker:
         within(lambda: talker.at, "it talks")
         n_wrong = 0

@@ -10,7 +10,7 @@ import sotto_pb2 as pb
 import tap
 from client import client_frame, generate, pack
 from fake_daemon import FakeDaemon
-from tap import equal, fact
+from tap import PATIENCE_S, equal, fact
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
 with open(os.path.join(TOP, "docs/protocol.md"), encoding="utf-8") as page:
@@ -66,7 +66,7 @@ def the_client_on_the_page_streams_an_answer():
     with FakeDaemon(script) as fake, tempfile.NamedTemporaryFile("w", suffix=".py") as program:
         program.write(re.search(r"```python\n(.*?)```", PAGE, re.DOTALL)[1])
         program.flush()
-        got = subprocess.run([sys.executable, program.name, "Once"], capture_output=True, timeout=tap.PATIENCE_S,
+        got = subprocess.run([sys.executable, program.name, "Once"], capture_output=True, timeout=PATIENCE_S,
                              env={**os.environ, "SOTTO_SOCKET": fake.path})
 
         equal((got.returncode, got.stdout), (0, b" upon a time"), got.stderr.decode())

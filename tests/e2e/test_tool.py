@@ -7,14 +7,14 @@ import subprocess
 import tempfile
 
 import tap
-from tap import LeftOut, equal, fact, holds
+from tap import PATIENCE_S, LeftOut, equal, fact, holds
 
 BUILD = os.environ["SOTTO_BUILD"]
 TRUTH = os.environ["SOTTO_TRUTH_DIR"]
 
 
 def run(program, *words):
-    done = subprocess.run([os.path.join(BUILD, program), *words], capture_output=True, timeout=tap.PATIENCE_S, check=False)
+    done = subprocess.run([os.path.join(BUILD, program), *words], capture_output=True, timeout=PATIENCE_S, check=False)
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
@@ -57,7 +57,7 @@ def shells_complete_commands_options_and_files():
         complete_words sotto quan; complete_words sotto logits --back; complete_words sotto inspect ./sotto-insp
         """
     folder = os.path.join(BUILD, "clients")
-    done = subprocess.run(["bash", "-c", script], capture_output=True, timeout=tap.PATIENCE_S, check=True, cwd=folder,
+    done = subprocess.run(["bash", "-c", script], capture_output=True, timeout=PATIENCE_S, check=True, cwd=folder,
                           env={**os.environ, "PATH": folder + ":" + os.environ["PATH"]})
 
     equal(done.stdout.decode().split("\n")[:3], ["quantize", "--backend", "./sotto-inspect"])

@@ -5,14 +5,14 @@ import subprocess
 import tempfile
 
 import tap
-from tap import equal, fact, holds
+from tap import PATIENCE_S, equal, fact, holds
 
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../systemd/sotto-trace")
 EVENTS = "gpu_scheduler/drm_sched_job_run", "gpu_scheduler/drm_sched_job_done"
 
 
 def trace(*words):
-    return subprocess.run(["/bin/sh", SCRIPT, *words], capture_output=True, text=True, timeout=tap.PATIENCE_S, check=False)
+    return subprocess.run(["/bin/sh", SCRIPT, *words], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
 
 def quietly(*words):

@@ -7,7 +7,7 @@ import subprocess
 import tap
 from client import generate
 from daemon import Daemon, program, truth
-from tap import equal, fact, holds, note
+from tap import PATIENCE_S, equal, fact, holds, note
 
 # Equality is asked up to the first place where the two best logits are nearer than this. F32 weights are off by the
 # rounding of the f16 KV cache; quantised ones by the 8 bits of the activations as well.
@@ -62,7 +62,7 @@ def greedy_tokens_by_tiny_in_c():
             daemon.wait_ready(name)
             for case in cases(name):
                 got = subprocess.run([program("tiny"), "--tokens", daemon.socket, name, case["prompt"]],
-                                     capture_output=True, timeout=tap.PATIENCE_S)
+                                     capture_output=True, timeout=PATIENCE_S)
                 equal(got.returncode, 0, got.stderr.decode())
                 agree([int(line) for line in got.stdout.split()], case, name, "tiny")
 

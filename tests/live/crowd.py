@@ -1,8 +1,8 @@
 """The clients of one user for soak.py: a process with the user's id and many connections.
 
-Each connection asks at random times of its own, whether it is answered or not. A client that is refused with a time comes
-back after it, and what happens then is counted. Some cancel, some leave in the middle of an answer and connect again, some
-are slow to read. Each answer is compared with the known one.
+Each connection asks at random times of its own, whether it is answered or not. A client that is refused with a time
+comes back after it, and what happens then is counted. Some cancel, some leave in the middle of an answer and connect
+again, some are slow to read. Each answer is compared with the known one.
 """
 import json
 import os

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 """./dev live: the real daemon and a real model on a simulated machine, for some minutes.
 
-The model computes on the cores. They warm a die on a board (two nodes) by the time that sotto held them, as Status reports
-it, and in which its engine computed (on a shared machine it may wait for a core). The script adds the heat of other
-programs and a screen that draws, and removes the sensor. The governor sees the files that this script writes, and nothing
-else of the machine. Slices are read from the daemon's trace (SIGUSR2), and frames are judged against them: a frame of the
-storm is late if the time that our slices leave is too short to draw it before the next frame.
+The model computes on the cores. They warm a die on a board (two nodes) by the time that sotto held them, as Status
+reports it, and in which its engine computed (on a shared machine it may wait for a core). The script adds the heat of
+other programs and a screen that draws, and removes the sensor. The governor sees the files that this script writes,
+and nothing else of the machine. Slices are read from the daemon's trace (SIGUSR2), and frames are judged against them:
+a frame of the storm is late if the time that our slices leave is too short to draw it before the next frame.
 
 Writes live.md, live.svg and the last trace, for any viewer of trace events, into a folder.
 """

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 """./dev soak [MINUTES]: 200 clients of 8 users ask for ten times the capacity.
 
-The fake engine takes 2 ms for each token, however many it computes at once, so what there is stands fixed. A voice of class
-realtime asks beside them. At the end everybody has left: memory, descriptors and pages must be what they were after
-a short storm of the same kind at the start. Needs root for the eight users; else all apps are of one user, and the
-table says so. Writes soak.md into a folder.
+The fake engine takes 2 ms for each token, however many it computes at once, so what there is stands fixed. A voice of
+class realtime asks beside them. At the end everybody has left: memory, descriptors and pages must be what they were
+after a short storm of the same kind at the start. Needs root for the eight users; else all apps are of one user, and
+the table says so. Writes soak.md into a folder.
 """
 import argparse
 import json

@@ -96,7 +96,8 @@ def read(path):
 
 
 def check_names(model, path):
-    """Counts the tensors of the library that are in the file under gguf's name with equal numbers, and those that are not."""
+    """Counts the tensors of the library that are in the file under gguf's name with equal numbers, and those that are
+    not."""
     tensors, arch = read(path)
     names = gguf.get_tensor_name_map(getattr(gguf.MODEL_ARCH, ARCHS[arch]), model.config.num_hidden_layers)
     left = set(tensors)
@@ -202,7 +203,8 @@ def formats(folder):
 
 
 def pack_awq(weight, group, generator, zero=None):
-    """4-bit weights of one matrix [n_rows, n_cols] by the rule of the public tools; returns the parts and the exact values."""
+    """4-bit weights of one matrix [n_rows, n_cols] by the rule of the public tools; returns the parts and the exact
+    values."""
     columns = weight.T.reshape(weight.shape[1] // group, group, weight.shape[0])
     low, high = columns.amin(1), columns.amax(1)
     scales = ((high - low).clamp(min=1e-5) / 15).half()

@@ -2,10 +2,9 @@
 
 Fifty prompts, greedy, 128 tokens each. Both are given the same ids. Where the answers part, the margin says whether
 rounding can have parted them: the difference between the two best log-probabilities there, by each program's own
-reckoning.
-The KL divergence is that of sotto's distribution from llama.cpp's, over all positions with the same text before them;
-sotto tells its 1,024 best, what is left counts as one more word. llama.cpp rounds activations to 8 bits by a rule of its
-own, so `truth`, which multiplies floats, parts from it about as often as `cpu` does.
+reckoning. The KL divergence is that of sotto's distribution from llama.cpp's, over all positions with the same text
+before them; sotto tells its 1,024 best, what is left counts as one more word. llama.cpp rounds activations to 8 bits
+by a rule of its own, so `truth`, which multiplies floats, parts from it about as often as `cpu` does.
 """
 import argparse
 import json

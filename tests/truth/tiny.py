@@ -1,7 +1,7 @@
 """Tiny models with random weights, one of every family, as the transformers library makes and saves them.
 
-A seed fixes every number. Sizes are small, but odd on purpose: heads that are not the width divided, fewer heads of keys
-than of queries, windows shorter than the contexts that are tried, more layers than the longest pattern of them.
+A seed fixes every number. Sizes are small, but odd on purpose: heads that are not the width divided, fewer heads of
+keys than of queries, windows shorter than the contexts that are tried, more layers than the longest pattern of them.
 Weights are drawn wider than the library's own start, so that attention is sharp and no block is close to nothing.
 """
 import json
