@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/num.h"
+#include "govern/governor.h"
 #include "proto/limit.h"
 #include "sched/admit.h"
 #include "stream/credit.h"

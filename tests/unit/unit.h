@@ -12,6 +12,18 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* Adds tests to @tcase: unit_add(tcase, this_is_so, that_is_so). */
+#define unit_add(tcase, ...)                                                                                           \
+    unit_add_all((tcase), (const TTest *const[]){ __VA_ARGS__ },                                                       \
+                 sizeof((const TTest *const[]){ __VA_ARGS__ }) / sizeof(const TTest *))
+
+static inline void unit_add_all(TCase *tcase, const TTest *const *tests, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        tcase_add_test(tcase, tests[i]);
+    }
+}
+
 /* Runs @suite and returns the exit code of main(). */
 static inline int unit_run(Suite *suite)
 {
@@ -22,6 +34,21 @@ static inline int unit_run(Suite *suite)
     n_failed = srunner_ntests_failed(runner);
     srunner_free(runner);
     return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+/* Runs tests without a fixture as the whole program: return unit_facts("name", this_is_so, that_is_so). */
+#define unit_facts(name, ...)                                                                                          \
+    unit_facts_all((name), (const TTest *const[]){ __VA_ARGS__ },                                                      \
+                   sizeof((const TTest *const[]){ __VA_ARGS__ }) / sizeof(const TTest *))
+
+static inline int unit_facts_all(const char *name, const TTest *const *tests, size_t n)
+{
+    Suite *suite = suite_create(name);
+    TCase *tcase = tcase_create("facts");
+
+    unit_add_all(tcase, tests, n);
+    suite_add_tcase(suite, tcase);
+    return unit_run(suite);
 }
 
 /*
