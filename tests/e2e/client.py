@@ -101,7 +101,10 @@ class Client:
         self.streams = 0
         self.welcome = None
         if greet:
-            self.send(0, pb.Hello(version_min=1, version_max=1, client="e2e/1"))
+            try:
+                self.send(0, pb.Hello(version_min=1, version_max=1, client="e2e/1"))
+            except BrokenPipeError as refused:  # before it could say anything
+                raise Gone() from refused
             frame = self.read()
             assert frame.WhichOneof("body") == "welcome", frame
             self.welcome = frame.welcome
