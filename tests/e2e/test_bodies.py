@@ -59,7 +59,7 @@ def request(stream, luck):
 
 
 def counted(daemon):
-    """What is held, without the bytes: tables keep the room of their busiest moment."""
+    """Everything held but bytes: tables keep the size of their busiest moment."""
     return {name: count for name, count in held(daemon.status()).items()
             if name not in ("stream", "wire", "sched", "words")}
 

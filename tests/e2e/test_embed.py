@@ -125,7 +125,7 @@ def a_client_that_cancels_or_leaves_holds_nothing():
             client.read_of(stream)
         with daemon.client() as other:
             other.ask(long)
-        time.sleep(0.2)  # tables keep the room of their busiest moment
+        time.sleep(0.2)  # tables keep the size of their busiest moment
         before = held(daemon.status())
         ends = set()
         while "done" not in ends:  # on a busy machine all may have ended before the cancel

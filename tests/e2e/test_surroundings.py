@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What surrounds a program is not as it should be: standard descriptors closed, no room in files, few descriptors."""
+"""Unusual surroundings of a program: standard descriptors closed, no space in files, few descriptors."""
 import os
 import resource
 import subprocess

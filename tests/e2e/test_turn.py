@@ -351,7 +351,7 @@ def more_pages_promised_than_there_are_since_prompts_are_shared_stop_no_request(
             client.answer(client.ask(body))  # its pages are there to share
         streams = [client.ask(body) for body in asks]
         equal({client.answer(stream).reason for stream in streams}, {"FINISH_LENGTH"}, "how they ended")
-        holds(daemon.counter("sotto_preemptions_total") < 100, "seats were taken back and forth")
+        holds(daemon.counter("sotto_preemptions_total") < 100, "slots were taken back and forth")
 
 
 if __name__ == "__main__":
