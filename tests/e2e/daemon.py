@@ -1,4 +1,5 @@
 """Starts a private sottod: its folder, with its socket, is removed at the end; the test chooses the engine."""
+import contextlib
 import json
 import os
 import re
@@ -201,6 +202,16 @@ class Daemon:
     def engine_of(self, name="tiny"):
         """EngineInfo, or None."""
         return next((engine for engine in self.status().engines if engine.model == name), None)
+
+
+@contextlib.contextmanager
+def serving(**named):
+    """with serving(...) as (daemon, client): a Daemon(...) with all of its models ready, and a connection to it."""
+    with Daemon(**named) as daemon, daemon.client() as client:
+        for name, model in daemon.models.items():
+            if model["load"]:
+                daemon.wait_ready(name)
+        yield daemon, client
 
 
 def settle(daemon, before):

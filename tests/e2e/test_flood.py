@@ -5,7 +5,7 @@ import os
 import sotto_pb2 as pb
 import tap
 from client import Gone, generate
-from daemon import BUILD, Daemon
+from daemon import BUILD, Daemon, serving
 from maker import N_BYTES, N_WORDS
 from tap import LeftOut, equal, fact, holds, note, within
 
@@ -33,8 +33,7 @@ def is_slow_build():
 @fact
 def the_longest_answers_hold_the_loop_up_for_no_more_than_50_ms():
     piece = "x" * 2000
-    with Daemon(words=[piece, "\u00e9"]) as daemon, daemon.client() as client:
-        daemon.wait_ready()
+    with serving(words=[piece, "\u00e9"]) as (daemon, client):
         torn = [N_BYTES + 0xC3]  # half a character each: three bytes of answer for one
         for what, ids in (("16 MiB of text", [N_WORDS] * 8000), ("a character in three bytes", torn * 1300000),
                           ("the most that fits", [N_WORDS] * 2000)):
@@ -49,8 +48,7 @@ def the_longest_answers_hold_the_loop_up_for_no_more_than_50_ms():
 
 @fact
 def a_crowd_of_watchers_costs_the_loop_little_for_each():
-    with Daemon(models={"tiny": {"sequences": 64}}) as daemon, daemon.client() as client:
-        daemon.wait_ready()
+    with serving(models={"tiny": {"sequences": 64}}) as (daemon, client):
         crowd = [daemon.client() for _ in range(40)]
         for watcher in crowd:
             for _ in range(64):
@@ -71,8 +69,7 @@ def a_crowd_of_watchers_costs_the_loop_little_for_each():
 
 @fact
 def status_polled_hard_costs_the_loop_little_for_each():
-    with Daemon(models={"tiny": {"sequences": 200}}) as daemon, daemon.client() as client:
-        daemon.wait_ready()
+    with serving(models={"tiny": {"sequences": 200}}) as (daemon, client):
         crowd = [daemon.client() for _ in range(50)]
         for other in crowd:
             for stream in [other.ask(generate("later", max_tokens=3, credit=1)) for _ in range(4)]:

@@ -11,7 +11,7 @@ import time
 import sotto_pb2 as pb
 import tap
 from client import PATIENCE_S, Client, generate
-from daemon import Daemon, Stopwatch, program, thread_times, truth
+from daemon import Daemon, Stopwatch, program, serving, thread_times, truth
 from tap import equal, fact, holds, note, within
 
 
@@ -153,8 +153,7 @@ def the_socket_is_never_open_to_all():
 
 @fact
 def a_good_configuration_is_taken_as_a_whole_and_running_answers_keep_theirs():
-    with Daemon(script="always do slow 5\n") as daemon, daemon.client() as client:
-        daemon.wait_ready()
+    with serving(script="always do slow 5\n") as (daemon, client):
         stream = client.ask(generate("under the old rules", max_tokens=60))
         client.answer(stream, 1)
         daemon.configure(policy=[{"anyone": True, "admin": True, "answer_tokens": 9}])
@@ -169,8 +168,7 @@ def a_good_configuration_is_taken_as_a_whole_and_running_answers_keep_theirs():
 
 @fact
 def a_bad_configuration_changes_nothing_and_names_the_key():
-    with Daemon() as daemon, daemon.client() as client:
-        daemon.wait_ready()
+    with serving() as (daemon, client):
         before = client.status().config_generation
         for text, said in [('{"modles": {}}', "modles"), ("{", "sotto.json:1:1"), ('{"daemon": {"stop_grace": 10}}', "stop_grace"),
                            ('{"daemon": {"stop_grace": "1s", "stop_grace": "2s"}}', "stop_grace"), ("", "")]:
@@ -187,8 +185,7 @@ def a_bad_configuration_changes_nothing_and_names_the_key():
 
 @fact
 def sighup_reloads_and_three_in_a_row_do_no_harm():
-    with Daemon() as daemon, daemon.client() as client:
-        daemon.wait_ready()
+    with serving() as (daemon, client):
         before = client.status().config_generation
         daemon.configure(policy=[{"anyone": True, "admin": True, "answer_tokens": 11}])
         for _ in range(3):
@@ -280,28 +277,26 @@ def at_the_descriptor_limit_streams_go_on_and_accepting_comes_back():
     def few():
         resource.setrlimit(resource.RLIMIT_NOFILE, (48, 48))
 
-    with Daemon(limits=few, script="always do slow 5\n") as daemon:
-        daemon.wait_ready()
-        with daemon.client() as client:
-            want = [client.answer(client.ask(generate(f"{i}", max_tokens=40))).tokens for i in range(2)]
-            streams = [client.ask(generate(f"{i}", max_tokens=40)) for i in range(2)]
-            crowd = []
-            for _ in range(100):
-                try:
-                    crowd.append(Client(daemon.socket, greet=False))
-                except OSError:
-                    break
-            equal([client.answer(stream).tokens for stream in streams], want)
-            for one in crowd:
-                one.close()
+    with serving(limits=few, script="always do slow 5\n") as (daemon, client):
+        want = [client.answer(client.ask(generate(f"{i}", max_tokens=40))).tokens for i in range(2)]
+        streams = [client.ask(generate(f"{i}", max_tokens=40)) for i in range(2)]
+        crowd = []
+        for _ in range(100):
+            try:
+                crowd.append(Client(daemon.socket, greet=False))
+            except OSError:
+                break
+        equal([client.answer(stream).tokens for stream in streams], want)
+        for one in crowd:
+            one.close()
 
-            def serves():
-                try:
-                    with daemon.client():
-                        return True
-                except Exception:
-                    return False
-            within(serves, "accepting comes back")
+        def serves():
+            try:
+                with daemon.client():
+                    return True
+            except Exception:
+                return False
+        within(serves, "accepting comes back")
 
 
 @fact

@@ -84,8 +84,7 @@ def twenty_turns_over_two_connections_say_what_cold_requests_do():
 
 @fact
 def barge_in_keeps_the_keys_and_values_and_what_was_heard():
-    with Daemon(engine="real", models={"tiny": stories(share_prefixes=False)}) as daemon, daemon.client() as client:
-        daemon.wait_ready()
+    with serving(engine="real", models={"tiny": stories(share_prefixes=False)}) as (daemon, client):
         session = opened(client).session
         said = []
         for i in range(5):
@@ -101,8 +100,7 @@ def barge_in_keeps_the_keys_and_values_and_what_was_heard():
 @fact
 def a_session_that_lost_its_slot_says_the_same():
     """Four conversations at two places: each turn takes one from another."""
-    with Daemon(engine="real", models={"tiny": stories(sequences=2)}) as daemon, daemon.client() as client:
-        daemon.wait_ready()
+    with serving(engine="real", models={"tiny": stories(sequences=2)}) as (daemon, client):
         sessions = [opened(client).session for _ in range(4)]
         said = [[] for _ in sessions]
         for i in range(12):
@@ -117,8 +115,7 @@ def a_session_that_lost_its_slot_says_the_same():
 
 @fact
 def an_engine_that_is_killed_changes_no_token():
-    with Daemon(engine="real", models={"tiny": stories()}) as daemon, daemon.client() as client:
-        daemon.wait_ready()
+    with serving(engine="real", models={"tiny": stories()}) as (daemon, client):
         session = opened(client).session
         said = []
         for i in range(6):
@@ -136,8 +133,7 @@ def an_engine_that_is_killed_changes_no_token():
 
 @fact
 def a_conversation_of_messages_says_what_the_whole_of_it_says():
-    with Daemon(**CHAT) as daemon, daemon.client() as client:
-        daemon.wait_ready()
+    with serving(**CHAT) as (daemon, client):
         whole = [("system", "Be brief.")]
         chat = pb.Chat(messages=[pb.ChatMessage(role="system", content=b"Be brief.")])
         session = opened(client, chat=chat)
@@ -157,8 +153,7 @@ def a_conversation_of_messages_says_what_the_whole_of_it_says():
 
 @fact
 def messages_that_no_longer_fit_are_forgotten_from_the_oldest_on():
-    with Daemon(**CHAT, models={"tiny": {"context": 400}}) as daemon, daemon.client() as client:
-        daemon.wait_ready()
+    with serving(**CHAT, models={"tiny": {"context": 400}}) as (daemon, client):
         chat = pb.Chat(messages=[pb.ChatMessage(role="system", content=b"Be brief.")])
         session = opened(client, chat=chat, on_full=pb.ON_FULL_SLIDE).session
         whole, n_slid = [], 0
@@ -181,8 +176,7 @@ def messages_that_no_longer_fit_are_forgotten_from_the_oldest_on():
 
 @fact
 def text_follows_text_without_another_beginning():
-    with Daemon(engine="real", models={"tiny": stories()}) as daemon, daemon.client() as client:
-        daemon.wait_ready()
+    with serving(engine="real", models={"tiny": stories()}) as (daemon, client):
         begin = client.one(pb.Tokenize(text=b"Once upon a time", special=True)).ids
         session = opened(client, text=b"Once upon a time")
         equal(session.tokens, len(begin))
@@ -195,8 +189,7 @@ def text_follows_text_without_another_beginning():
 
 @fact
 def a_connection_that_dies_in_mid_turn_leaves_what_it_was_given():
-    with Daemon(script="when 301 do slow 5\n") as daemon, daemon.client() as client:
-        daemon.wait_ready()
+    with serving(script="when 301 do slow 5\n") as (daemon, client):
         session = opened(client).session
         with daemon.client() as other:
             stream = other.ask(ask(session, [301, 302], max_tokens=500))
@@ -230,8 +223,7 @@ def one_without_requests_ends_and_the_policy_caps_how_long_it_is_kept():
 
 @fact
 def what_makes_no_sense_is_refused_and_does_no_harm():
-    with Daemon(script="when 301 do slow 5\n") as daemon, daemon.client() as client:
-        daemon.wait_ready()
+    with serving(script="when 301 do slow 5\n") as (daemon, client):
         session = opened(client).session
         holds("sessions" in client.welcome.capabilities, client.welcome.capabilities)
         for strange in (session + 1, 2**63, 2**64 - 1):
@@ -316,8 +308,7 @@ def all_that_it_held_comes_back():
 
 @fact
 def it_ends_with_its_model():
-    with Daemon() as daemon, daemon.client() as client:
-        daemon.wait_ready()
+    with serving() as (daemon, client):
         session = opened(client).session
         turn(client, session, [5])
         client.one(pb.UnloadModel(name="tiny"))

@@ -5,7 +5,7 @@ import maker
 import sotto_pb2 as pb
 import tap
 from client import generate
-from daemon import Daemon
+from daemon import Daemon, serving
 from tap import equal, fact, holds
 
 CHATML = ("{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' "
@@ -69,8 +69,7 @@ def a_stop_in_the_middle_of_a_piece_cuts_its_text():
 
 @fact
 def empty_and_too_many_and_too_long_stops_are_refused():
-    with Daemon() as daemon, daemon.client() as client:
-        daemon.wait_ready()
+    with serving() as (daemon, client):
         for stops in [""], ["x"] * 17, ["y" * 257]:
             answer = client.generate("x", stop=stops, max_tokens=2)
             equal(answer.reason, "CODE_INVALID_ARGUMENT", stops)
@@ -160,8 +159,7 @@ def a_model_without_a_template_that_is_understood_refuses_a_chat():
 
 @fact
 def tokens_come_with_their_logprobs():
-    with Daemon() as daemon, daemon.client() as client:
-        daemon.wait_ready()
+    with serving() as (daemon, client):
         answer = client.generate("x", max_tokens=5, logprobs=True, top_logprobs=4)
         equal(len(answer.logprobs), 5)
         equal(len(answer.logprobs[0].top_ids), 4)

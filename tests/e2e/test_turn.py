@@ -9,7 +9,7 @@ import time
 import sotto_pb2 as pb
 import tap
 from client import generate
-from daemon import BUILD, Daemon, Stopwatch, stories
+from daemon import BUILD, Daemon, Stopwatch, serving, stories
 from tap import equal, fact, holds, note, within
 
 BACKGROUND, INTERACTIVE, REALTIME = pb.CLASS_BACKGROUND, pb.CLASS_INTERACTIVE, pb.CLASS_REALTIME
@@ -34,8 +34,7 @@ def tokens_of(client, prompt, priority, max_tokens, **named):
 
 @fact
 def realtime_passes_background_within_a_slice_and_both_texts_are_those_of_each_alone():
-    with Daemon(script=slow_for(201, 60)) as daemon, daemon.client() as client:
-        daemon.wait_ready()
+    with serving(script=slow_for(201, 60)) as (daemon, client):
         alone = [client.answer(tokens_of(client, [201, 1, 2], BACKGROUND, 12)).tokens,
                  client.answer(tokens_of(client, [7, 8, 9], REALTIME, 5)).tokens]
         low = tokens_of(client, [201, 1, 2], BACKGROUND, 12)
@@ -56,8 +55,7 @@ def realtime_passes_background_within_a_slice_and_both_texts_are_those_of_each_a
 
 @fact
 def one_suspended_twenty_times_says_what_it_would_have_said():
-    with Daemon(script=slow_for(201, 30)) as daemon, daemon.client() as client:
-        daemon.wait_ready()
+    with serving(script=slow_for(201, 30)) as (daemon, client):
         alone = client.answer(tokens_of(client, [201, 1, 2], BACKGROUND, 40)).tokens
         low = tokens_of(client, [201, 1, 2], BACKGROUND, 400)
         client.answer(low, 1)
@@ -76,8 +74,7 @@ def one_suspended_twenty_times_says_what_it_would_have_said():
 
 @fact
 def a_background_request_ends_beside_an_unending_supply_of_urgent_ones():
-    with Daemon(script=slow_for(201, 20) + slow_for(202, 5)) as daemon, daemon.client() as client:
-        daemon.wait_ready()
+    with serving(script=slow_for(201, 20) + slow_for(202, 5)) as (daemon, client):
         alone = client.answer(tokens_of(client, [201, 3], BACKGROUND, 6)).tokens
         urgent = tokens_of(client, [202, 1], REALTIME, 4000)
         client.answer(urgent, 1)
@@ -91,8 +88,7 @@ def a_background_request_ends_beside_an_unending_supply_of_urgent_ones():
 
 @fact
 def an_urgent_request_gets_a_slot_among_background_requests_that_have_them_all():
-    with Daemon(script=slow_for(201, 10), models={"tiny": {"sequences": 4}}) as daemon, daemon.client() as client:
-        daemon.wait_ready()
+    with serving(script=slow_for(201, 10), models={"tiny": {"sequences": 4}}) as (daemon, client):
         alone = [client.answer(tokens_of(client, [201, i], BACKGROUND, 50)).tokens for i in range(4)]
         lows = [tokens_of(client, [201, i], BACKGROUND, 50) for i in range(4)]
         for low in lows:
@@ -130,8 +126,7 @@ def a_long_prompt_keeps_an_answer_waiting_for_slices_only():
 @fact
 def cancel_reaches_what_waits_and_what_runs():
     """O12: one long prompt runs, five wait; some are cancelled, one leaves, one half-closes."""
-    with Daemon(script=slow_for(201, 20), models={"tiny": {"sequences": 1}}) as daemon, daemon.client() as client:
-        daemon.wait_ready()
+    with serving(script=slow_for(201, 20), models={"tiny": {"sequences": 1}}) as (daemon, client):
         client.answer(tokens_of(client, [201, 1], INTERACTIVE, 1))
         steps = daemon.counter("sotto_steps_total")
         running = tokens_of(client, [201] * 900, INTERACTIVE, 1000)
@@ -163,8 +158,7 @@ def cancel_reaches_what_waits_and_what_runs():
 @fact
 def zero_one_exactly_full_and_one_too_many():
     """O18: at the edges of a context of 64, with a second request beside."""
-    with Daemon(models={"tiny": {"context": 64}}, script=slow_for(202, 3)) as daemon, daemon.client() as client:
-        daemon.wait_ready()
+    with serving(models={"tiny": {"context": 64}}, script=slow_for(202, 3)) as (daemon, client):
         with daemon.client() as other:
             beside = tokens_of(other, [202], BACKGROUND, 63)
             for n, reason in [(1, "FINISH_CONTEXT"), (62, "FINISH_CONTEXT"), (63, "FINISH_CONTEXT"),
@@ -187,8 +181,7 @@ def zero_one_exactly_full_and_one_too_many():
 
 @fact
 def realtime_on_one_model_stops_background_on_another():
-    with Daemon(script=slow_for(201, 60), models={"one": {}, "two": {}}) as daemon, daemon.client() as client:
-        daemon.wait_ready("one")
+    with serving(script=slow_for(201, 60), models={"one": {}, "two": {}}) as (daemon, client):
         daemon.wait_ready("two")
         alone = [client.answer(tokens_of(client, [201, 2], BACKGROUND, 10, model="one")).tokens,
                  client.answer(tokens_of(client, [3, 4], REALTIME, 4, model="two")).tokens]
@@ -209,31 +202,28 @@ def realtime_on_one_model_stops_background_on_another():
 
 @fact
 def an_engine_killed_again_and_again_under_both_changes_no_token():
-    with Daemon(script=slow_for(201, 40), settings={"restart_pauses": ["1ms", "1ms", "1ms"]}) as daemon:
-        daemon.wait_ready()
-        with daemon.client() as client:
-            alone = [client.answer(tokens_of(client, [201, 2], BACKGROUND, 10)).tokens,
-                     client.answer(tokens_of(client, [3, 4], REALTIME, 6)).tokens]
-            low = tokens_of(client, [201, 2], BACKGROUND, 10)
-            client.answer(low, 1)
-            for _ in range(2):
-                time.sleep(0.02)
-                high = tokens_of(client, [3, 4], REALTIME, 6)
-                client.answer(high, 1)  # the other's step stands still, or has just gone on
-                os.kill(daemon.engine_of().pid, signal.SIGKILL)
-                answer = client.answer(high)
-                equal(answer.tokens, alone[1], "the urgent one")
-                equal(answer.reason, "FINISH_LENGTH", answer.error)
-                daemon.wait_ready()
-            answer = client.answer(low)
-            equal(answer.tokens, alone[0], "tokens")
-            holds(answer.done.usage.rebuilds >= 1, answer.done)
+    with serving(script=slow_for(201, 40), settings={"restart_pauses": ["1ms", "1ms", "1ms"]}) as (daemon, client):
+        alone = [client.answer(tokens_of(client, [201, 2], BACKGROUND, 10)).tokens,
+                 client.answer(tokens_of(client, [3, 4], REALTIME, 6)).tokens]
+        low = tokens_of(client, [201, 2], BACKGROUND, 10)
+        client.answer(low, 1)
+        for _ in range(2):
+            time.sleep(0.02)
+            high = tokens_of(client, [3, 4], REALTIME, 6)
+            client.answer(high, 1)  # the other's step stands still, or has just gone on
+            os.kill(daemon.engine_of().pid, signal.SIGKILL)
+            answer = client.answer(high)
+            equal(answer.tokens, alone[1], "the urgent one")
+            equal(answer.reason, "FINISH_LENGTH", answer.error)
+            daemon.wait_ready()
+        answer = client.answer(low)
+        equal(answer.tokens, alone[0], "tokens")
+        holds(answer.done.usage.rebuilds >= 1, answer.done)
 
 
 @fact
 def real_answers_of_three_classes_are_those_of_each_alone():
-    with Daemon(engine="real", models={"stories": stories(sequences=4)}) as daemon, daemon.client() as client:
-        daemon.wait_ready("stories")
+    with serving(engine="real", models={"stories": stories(sequences=4)}) as (daemon, client):
         asks = [ask(STORY * 3, BACKGROUND, 120), ask("The dog ran", INTERACTIVE, 120, temperature=0.9, seed=5),
                 ask("A bird", REALTIME, 60)]
         alone = [client.answer(client.ask(body)).tokens for body in asks]
@@ -280,8 +270,7 @@ def slices_and_pauses_that_a_compositor_asks_for_change_no_token():
 
 @fact
 def barge_in_keeps_what_was_computed():
-    with Daemon(engine="real", models={"stories": stories()}) as daemon, daemon.client() as client:
-        daemon.wait_ready("stories")
+    with serving(engine="real", models={"stories": stories()}) as (daemon, client):
         stream = client.ask(ask(STORY * 8, REALTIME, 400, credit=60))
         client.answer(stream, 1)
         client.send(stream, pb.Cancel())
@@ -293,8 +282,7 @@ def barge_in_keeps_what_was_computed():
 
 @fact
 def deadlines_are_met_refused_or_ended():
-    with Daemon(script=slow_for(201, 20)) as daemon, daemon.client() as client:
-        daemon.wait_ready()
+    with serving(script=slow_for(201, 20)) as (daemon, client):
         client.answer(tokens_of(client, [201, 1], INTERACTIVE, 20))  # what a step costs is known
         body = ask(None, INTERACTIVE, 5, tokens=[201, 2])
         body.first_token_by_ms, body.finish_by_ms = 20000, 40000
@@ -313,8 +301,7 @@ def deadlines_are_met_refused_or_ended():
 @fact
 def a_deadline_that_begins_after_a_long_block_is_whole():
     """O29: the daemon stands still for longer than the deadline takes, and finds the request when it goes on."""
-    with Daemon(script=slow_for(201, 5)) as daemon, daemon.client() as client:
-        daemon.wait_ready()
+    with serving(script=slow_for(201, 5)) as (daemon, client):
         client.answer(tokens_of(client, [201], INTERACTIVE, 40))
         for _ in range(2):  # idle, and with a step under way
             running = tokens_of(client, [201, 2], BACKGROUND, 40)
@@ -330,8 +317,7 @@ def a_deadline_that_begins_after_a_long_block_is_whole():
 
 @fact
 def a_deadline_counts_what_an_answer_says_behind_its_slides():
-    with Daemon(script=slow_for(201, 10), models={"tiny": {"context": 64}}) as daemon, daemon.client() as client:
-        daemon.wait_ready()
+    with serving(script=slow_for(201, 10), models={"tiny": {"context": 64}}) as (daemon, client):
         client.answer(tokens_of(client, [201, 1], INTERACTIVE, 30))  # what a step costs is known
         body = ask(None, INTERACTIVE, 300, tokens=[201, 2])
         body.on_full, body.keep_tokens, body.finish_by_ms = pb.ON_FULL_SLIDE, 8, 1500
@@ -343,8 +329,7 @@ def a_deadline_counts_what_an_answer_says_behind_its_slides():
 
 @fact
 def more_pages_promised_than_there_are_since_prompts_are_shared_stop_no_request():
-    with Daemon(engine="real", models={"stories": stories()}) as daemon, daemon.client() as client:
-        daemon.wait_ready("stories")
+    with serving(engine="real", models={"stories": stories()}) as (daemon, client):
         asks = [ask(None, priority, 3, tokens=prompt) for priority in (BACKGROUND, INTERACTIVE, REALTIME)
                 for prompt in ([3, 4, 5], [7] * 60, [9] * 200, [11, 12]) for _ in range(4)]
         for body in asks[:16]:

@@ -8,7 +8,7 @@ import time
 import sotto_pb2 as pb
 import tap
 from client import Client, Gone, client_frame, generate, pack
-from daemon import Daemon, held, settle, thread_times
+from daemon import Daemon, held, serving, settle, thread_times
 from tap import equal, fact, holds, note, within
 
 DAEMON = None
@@ -326,8 +326,7 @@ def an_unknown_model_is_not_found_and_a_bad_name_is_refused():
 
 @fact
 def a_key_names_one_live_answer():
-    with Daemon(script="always do slow 5\n") as daemon, daemon.client() as client:
-        daemon.wait_ready()
+    with serving(script="always do slow 5\n") as (daemon, client):
         ask = generate("x", max_tokens=30)
         ask.key = "once"
         first = client.ask(ask)
@@ -340,8 +339,7 @@ def a_key_names_one_live_answer():
 def policy_bounds_class_rights_and_streams():
     policy = [{"anyone": True, "class_ceiling": "interactive", "streams": 2, "answer_tokens": 7,
                "admin": False}]
-    with Daemon(policy=policy, script="always do slow 20\n") as daemon, daemon.client() as client:
-        daemon.wait_ready()
+    with serving(policy=policy, script="always do slow 20\n") as (daemon, client):
         limits = client.welcome.limits
         equal((limits.class_ceiling, limits.answer_tokens, limits.admin), (pb.CLASS_INTERACTIVE, 7, False))
         ask = generate("x")
