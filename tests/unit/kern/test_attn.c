@@ -148,7 +148,7 @@ START_TEST(sets_attend_alike_however_rows_are_cut)
     make(&scene, (enum fixture_kind)(_i / n_scenes / FIXTURE_N_SETS), &random);
     expected = run(fixture_set(0), &scene, 1, 1);
 
-    for (size_t c = 0; c < COUNTOF(cuts); c++) {
+    for (size_t c = unit_is_sanitized() ? 2 : 0; c < COUNTOF(cuts); c += unit_is_sanitized() ? 2 : 1) {
         float *got = run(ops, &scene, cuts[c].chunk, cuts[c].range);
 
         fixture_same(got, expected, n, ops->name);
