@@ -9,7 +9,7 @@ import time
 import sotto_pb2 as pb
 import tap
 from client import generate
-from daemon import Daemon, held, program, settle, stories
+from daemon import Daemon, held, program, serving, settle, stories
 from tap import equal, fact, holds, note, within
 
 CHATML = ("{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' "
