@@ -70,17 +70,12 @@ static bool put_scale(struct discovery *discovery, const char *text, struct diag
     return true;
 }
 
-/* Returns true for "renderD129", "card1". */
-static bool is_node_name(const char *name)
-{
-    size_t n = strncmp(name, "renderD", 7) == 0 ? 7 : strncmp(name, "card", 4) == 0 ? 4 : 0;
-
-    return n > 0 && name[n] && !name[n + strspn(name + n, "0123456789")];
-}
-
 static bool put_device(struct discovery *discovery, const char *device, struct diag *diag)
 {
-    if (device[0] != '/' && !is_node_name(device)) {
+    bool is_render;
+    uint32_t minor;
+
+    if (device[0] != '/' && !gpu_parse_node(device, &is_render, &minor)) {
         diag_set(diag, "--device %.200s: must be a DRM node, as renderD128 or /dev/dri/renderD128", device);
         return false;
     }
@@ -102,7 +97,7 @@ static void find_node(struct discovery *discovery)
     }
     if (name[0] == '/') {
         name = root_real_path(&discovery->root, name, real, sizeof(real)) == 0 ? real : name;
-        name = strrchr(name, '/') + 1;
+        name = root_base_name(name);
     }
     snprintf(discovery->node, sizeof(discovery->node), "%s", name);
     discovery->policy.node = discovery->node;

@@ -1,5 +1,5 @@
 /*
- * Machine: the real sources below a root, as driver-shim/sense finds them
+ * Discovery: the finder's functions for the real sources below a root
  */
 #ifndef SOTTO_SENSOR_DISCOVERY_H
 #define SOTTO_SENSOR_DISCOVERY_H

@@ -1,4 +1,6 @@
-/* Listen: the socket on which sotto-sense accepts peers */
+/*
+ * Listen: the socket on which sotto-sense accepts peers
+ */
 #ifndef SOTTO_SENSOR_LISTEN_H
 #define SOTTO_SENSOR_LISTEN_H
 

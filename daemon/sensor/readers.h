@@ -3,8 +3,8 @@
  *
  * Reading a file of the kernel takes as long as the hardware behind it, and now and then for ever. So nothing is read
  * on the thread that talks to sottod: one reader has all quick sources, and each source that may block has one of its
- * own while there are enough of them; the others share the last. A reader whose source hangs is left to it; if it was
- * the quick one, another takes over the rest. When the source returns, its reading is taken like any other.
+ * own while there are enough of them; the others share the last. A reader with a source that hangs is left to it; if
+ * it was the quick one, another takes over the rest. When the source returns, its reading is taken like any other.
  *
  * All calls come from one thread; readers share only what is under the lock.
  */

@@ -9,9 +9,9 @@
 #include "base/clean.h"
 #include "base/err.h"
 #include "base/num.h"
-#include "base/utf8.h"
 #include "drm/pvr.h"
 #include "sysfs/gpu.h"
+#include "sysfs/label.h"
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -28,12 +28,6 @@ const char *device_bus_name(enum device_bus bus)
 {
     assert(bus < DEVICE_BUS_COUNT);
     return bus_names[bus];
-}
-
-/* Copies as much of @text as fits, as one line of valid UTF-8: names from files and drivers are untrusted bytes. */
-static void copy(char *into, size_t cap, const char *text)
-{
-    into[utf8_mend_line((const uint8_t *)text, strlen(text), (uint8_t *)into, cap - 1)] = '\0';
 }
 
 /* ---- facts from sysfs */
@@ -65,7 +59,7 @@ static void read_compatibles(struct device *device, const char *uevent)
         if (!find_value(uevent, key, raw, sizeof(raw))) {
             return;
         }
-        copy(value, sizeof(value), raw);
+        label_set(value, "%s", raw);
         if (at + strlen(value) + 2 > sizeof(device->compatible)) {
             return;
         }
@@ -84,14 +78,6 @@ static void read_pci_id(struct device *device, const char *uevent)
     }
 }
 
-/* Returns the last part of a path. */
-static const char *base_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
 /* Identifies the device of the node folder @folder, so that its other node is recognised. */
 static void identify(struct device *device, const struct root *root, const char *folder, const char *uevent)
 {
@@ -100,10 +86,10 @@ static void identify(struct device *device, const struct root *root, const char 
 
     snprintf(path, sizeof(path), "%s/device", folder);
     if (root_read_link(root, path, link, sizeof(link)) == 0) {
-        copy(device->bus_name, sizeof(device->bus_name), base_of(link));
+        label_set(device->bus_name, "%s", root_base_name(link));
     } else if (!find_value(uevent, "PCI_SLOT_NAME", device->bus_name, sizeof(device->bus_name)) &&
                !find_value(uevent, "OF_FULLNAME", device->bus_name, sizeof(device->bus_name))) {
-        copy(device->bus_name, sizeof(device->bus_name), base_of(folder));
+        label_set(device->bus_name, "%s", root_base_name(folder));
     }
 }
 
@@ -128,12 +114,12 @@ static void read_driver(struct device *device, const struct root *root, const ch
 
     snprintf(path, sizeof(path), "%s/device/driver", folder);
     if (find_value(uevent, "DRIVER", name, sizeof(name))) {
-        copy(device->driver, sizeof(device->driver), gpu_drm_name(name));
+        label_set(device->driver, "%s", gpu_drm_name(name));
     } else if (root_read_link(root, path, link, sizeof(link)) == 0) {
-        copy(device->driver, sizeof(device->driver), gpu_drm_name(base_of(link)));
+        label_set(device->driver, "%s", gpu_drm_name(root_base_name(link)));
     } else {
         /* Without a bus driver, the parent's name is the driver's: "vgem". */
-        copy(device->driver, sizeof(device->driver), device->bus_name);
+        label_set(device->driver, "%s", device->bus_name);
     }
 }
 
@@ -171,19 +157,6 @@ static struct device *same_device(struct found *found, const struct device *devi
     return NULL;
 }
 
-/* Returns the number of "renderD128" or "card1"; false: another name ("card1-HDMI-A-1", "version"). */
-static bool node_number(const char *name, const char *prefix, uint32_t *ret_number)
-{
-    size_t n = strlen(prefix);
-    char *end;
-
-    if (strncmp(name, prefix, n) != 0 || name[n] < '0' || name[n] > '9') {
-        return false;
-    }
-    *ret_number = (uint32_t)strtoul(name + n, &end, 10);
-    return *end == '\0';
-}
-
 static void add_node(struct found *found, const struct root *root, const char *name)
 {
     struct device fresh = { 0 };
@@ -191,9 +164,9 @@ static void add_node(struct found *found, const struct root *root, const char *n
     struct node *node;
     char folder[128];
     uint32_t minor;
-    bool renders = node_number(name, "renderD", &minor);
+    bool renders;
 
-    if (!renders && !node_number(name, "card", &minor)) {
+    if (!gpu_parse_node(name, &renders, &minor)) {
         return;
     }
     snprintf(folder, sizeof(folder), "/sys/class/drm/%s", name);
@@ -226,7 +199,7 @@ static void add_connector(struct found *found, const struct root *root, const ch
     for (uint32_t i = 0; i < found->n; i++) {
         struct device *device = &found->devices[i];
 
-        if (strcmp(base_of(device->card.path), card) == 0) {
+        if (strcmp(root_base_name(device->card.path), card) == 0) {
             device->has_connectors = true;
             device->has_display = device->has_display || strcmp(status, "connected") == 0;
         }
@@ -286,7 +259,7 @@ static void query_version(struct device *device, int fd)
         return;
     }
     if (version->name && version->name_len > 0) {
-        copy(device->driver, sizeof(device->driver), version->name); /* libdrm terminates it with a 0 */
+        label_set(device->driver, "%s", version->name); /* libdrm terminates it with a 0 */
     }
     device->version[0] = version->version_major;
     device->version[1] = version->version_minor;

@@ -52,9 +52,9 @@ static uint32_t device_of(const struct source *source, const struct gpu *devices
 }
 
 /*
- * Sets aside the load sources of all devices but ours, the load of which bounds nothing. Which one is ours may change when
- * devices come and go. Sources of a device that is gone keep counting while there is no other: a device that
- * disappeared is not idle.
+ * Sets aside the load sources of all devices but ours: the load of another device bounds nothing. Which one is ours may
+ * change when devices come and go. Sources of a device that is gone keep counting while there is no other: a device
+ * that disappeared is not idle.
  */
 static void set_aside(struct list *sources, const struct gpu *devices, uint32_t n, uint32_t ours)
 {

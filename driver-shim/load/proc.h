@@ -46,8 +46,8 @@ int proc_begin(struct proc *proc);
 bool proc_continue(struct proc *proc, uint32_t budget, proc_fn found, void *context, struct proc_counts *ret_counts);
 
 /*
- * Reads one fdinfo file. @cached_fd: in and out, a descriptor to reuse (-1: none yet), or NULL. *ret_text is valid until the
- * next call. -ENOENT: it is gone; -EFBIG: longer than FDINFO_BYTES_MAX.
+ * Reads one fdinfo file. @cached_fd: in and out, a descriptor to reuse (-1: none yet), or NULL. *ret_text is valid
+ * until the next call. -ENOENT: it is gone; -EFBIG: longer than FDINFO_BYTES_MAX.
  */
 int proc_read(struct proc *proc, uint32_t pid, uint32_t fd, int *cached_fd, const char **ret_text, size_t *ret_n);
 

@@ -1,4 +1,6 @@
-/* Psi: time lost to memory pressure, as the kernel accounts it (Documentation/accounting/psi.rst) */
+/*
+ * Psi: time lost to memory pressure, as the kernel accounts it (Documentation/accounting/psi.rst)
+ */
 #ifndef SOTTO_MEMORY_PSI_H
 #define SOTTO_MEMORY_PSI_H
 

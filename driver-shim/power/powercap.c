@@ -23,13 +23,6 @@ struct cap_zone {
     char name[NAME_BYTES];   /* "package-0" */
 };
 
-static void close_dirp(DIR **dir)
-{
-    if (*dir) {
-        closedir(*dir);
-    }
-}
-
 static int compare_zones(const void *a, const void *b)
 {
     return strcmp(((const struct cap_zone *)a)->folder, ((const struct cap_zone *)b)->folder);
@@ -38,7 +31,7 @@ static int compare_zones(const void *a, const void *b)
 /* Lists the zones, sorted by folder. Zones have a colon in their name; a name without one is a control type. */
 static uint32_t list_zones(const struct root *root, struct cap_zone *zones)
 {
-    cleanup(close_dirp) DIR *dir = NULL;
+    cleanup(root_close_folderp) DIR *dir = NULL;
     uint32_t n = 0;
 
     if (root_open_folder(root, POWERCAP_FOLDER, &dir) != 0) {

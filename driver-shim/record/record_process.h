@@ -1,4 +1,6 @@
-/* Record of processes: those that have a DRM device open, and the control groups that bound our memory */
+/*
+ * Record of processes: those that have a DRM device open, and the control groups that bound our memory
+ */
 #ifndef SOTTO_RECORD_RECORD_PROCESS_H
 #define SOTTO_RECORD_RECORD_PROCESS_H
 

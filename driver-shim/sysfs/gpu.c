@@ -17,20 +17,13 @@ static const struct {
     { "etnaviv-gpu", "etnaviv" }, { "nvidia", "nvidia-drm" }, { "rockchip-drm", "rockchip" },
 };
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
 bool gpu_set_path(struct gpu *gpu, const char *path)
 {
     if (strlen(path) >= sizeof(gpu->path)) {
         return false;
     }
     snprintf(gpu->path, sizeof(gpu->path), "%.159s", path);
-    snprintf(gpu->name, sizeof(gpu->name), "%.47s", base_name(path));
+    snprintf(gpu->name, sizeof(gpu->name), "%.47s", root_base_name(path));
     return true;
 }
 
@@ -43,7 +36,7 @@ static void read_link_name(const struct root *root, const char *folder, const ch
     word[0] = '\0';
     snprintf(path, sizeof(path), "%s/%s", folder, name);
     if (root_read_link(root, path, target, sizeof(target)) == 0) {
-        label_format(word, cap, "%s", base_name(target));
+        label_format(word, cap, "%s", root_base_name(target));
     }
 }
 
@@ -66,8 +59,7 @@ static void name_driver(const struct root *root, struct gpu *device)
     snprintf(device->driver, sizeof(device->driver), "%.23s", word[0] ? gpu_drm_name(word) : device->name);
 }
 
-/* Parses "renderD128" or "card0"; false for any other name. */
-static bool parse_node(const char *name, bool *ret_is_render, uint32_t *ret_minor)
+bool gpu_parse_node(const char *name, bool *ret_is_render, uint32_t *ret_minor)
 {
     const bool is_render = strncmp(name, "renderD", 7) == 0;
     const char *number = name + (is_render ? 7 : 4);
@@ -188,7 +180,7 @@ uint32_t gpu_list(const struct root *root, struct gpu *devices, uint32_t cap)
             bool is_render;
             uint32_t minor;
 
-            if (!parse_node(entry->d_name, &is_render, &minor)) {
+            if (!gpu_parse_node(entry->d_name, &is_render, &minor)) {
                 continue;
             }
             snprintf(link, sizeof(link), DRM "/%s/device", entry->d_name);

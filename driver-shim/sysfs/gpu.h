@@ -38,6 +38,9 @@ uint32_t gpu_list(const struct root *root, struct gpu *devices, uint32_t cap);
 /* Sets path, and name from it. False: @path is too long, and nothing has changed. */
 bool gpu_set_path(struct gpu *gpu, const char *path);
 
+/* Parses the name of a node, "renderD128" or "card0". False: another name, such as "card1-HDMI-A-1" or "version". */
+bool gpu_parse_node(const char *name, bool *ret_is_render, uint32_t *ret_minor);
+
 /* Returns DRM's name of the driver that the kernel's buses call @kernel: "vc4" for "vc4-drm"; else @kernel itself. */
 const char *gpu_drm_name(const char *kernel);
 

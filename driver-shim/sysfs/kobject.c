@@ -16,13 +16,6 @@ const struct kobject_class kobject_cooling = { .folder = "/sys/class/thermal",
                                                .name_file = "type" };
 const struct kobject_class kobject_chips = { .folder = "/sys/class/hwmon", .prefix = "hwmon", .name_file = "name" };
 
-static void close_dirp(DIR **dir)
-{
-    if (*dir) {
-        closedir(*dir);
-    }
-}
-
 /* Parses the number behind @prefix ("hwmon12"). False: the name is another one. */
 static bool parse_name(const char *name, const char *prefix, uint32_t *ret_number)
 {
@@ -67,7 +60,7 @@ static void insert(struct kobject_numbers *list, uint32_t number)
 void kobject_numbers_list(const struct root *root, const char *path, const char *prefix,
                           struct kobject_numbers *ret_list)
 {
-    cleanup(close_dirp) DIR *dir = NULL;
+    cleanup(root_close_folderp) DIR *dir = NULL;
 
     ret_list->n = 0;
     if (root_open_folder(root, path, &dir) != 0) {

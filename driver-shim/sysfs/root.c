@@ -423,6 +423,20 @@ int root_open_folder(const struct root *root, const char *path, DIR **ret_dir)
     return 0;
 }
 
+void root_close_folderp(DIR **dir)
+{
+    if (*dir) {
+        closedir(*dir);
+    }
+}
+
+const char *root_base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
 bool root_has(const struct root *root, const char *path)
 {
     int fd;

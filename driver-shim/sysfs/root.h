@@ -52,6 +52,10 @@ int root_read_word(const struct root *root, const char *path, char *buf, size_t 
 /* Opens for reading, close-on-exec; the descriptor is the caller's. */
 int root_open_file(const struct root *root, const char *path, int *ret_fd);
 int root_open_folder(const struct root *root, const char *path, DIR **ret_dir);
+void root_close_folderp(DIR **dir); /* for cleanup() */
+
+/* Returns the last component of a path. */
+const char *root_base_name(const char *path);
 
 /*
  * Returns true if @path, or a NAME.sotto-errno for it, exists. Nothing is opened for reading, so it never blocks on a

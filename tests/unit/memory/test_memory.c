@@ -71,18 +71,6 @@ START_TEST(group_limit_below_both_bounds)
 }
 END_TEST
 
-START_TEST(limit_high_bounds_as_the_limit_max_does)
-{
-    meminfo(200, 3000);
-    tree_write("/proc/self/cgroup", "0::/a\n");
-    group("/a", "1073741824\n", "104857600\n", "0\n");
-
-    read_memory();
-
-    ck_assert_uint_eq(memory.available_kb, 100 * 1024);
-}
-END_TEST
-
 START_TEST(limit_of_a_group_above_bounds)
 {
     meminfo(200, 3000);
@@ -98,28 +86,29 @@ START_TEST(limit_of_a_group_above_bounds)
 }
 END_TEST
 
-START_TEST(pages_that_are_dropped_first_are_added_back)
+static const struct {
+    const char *max;
+    const char *high;
+    const char *current;
+    const char *stat;
+    uint64_t available_mb;
+} limit_rows[] = {
+    { "1073741824\n", "104857600\n", "0\n", "", 100 }, /* memory.high bounds as memory.max does */
+    { "max\n", "1000\n", "104857600\n", "", 0 },       /* over its limit */
+    { "104857600\n", "max\n", "104857600\n",           /* pages that are dropped first are added back */
+      "anon 1000\nfile 73400320\ninactive_file 62914560\nactive_file 10485760\n", 60 },
+};
+
+START_TEST(group_leaves_its_limits_less_its_usage)
 {
     meminfo(200, 3000);
     tree_write("/proc/self/cgroup", "0::/a\n");
-    group("/a", "104857600\n", "max\n", "104857600\n");
-    tree_write(V2 "/a/memory.stat", "anon 1000\nfile 73400320\ninactive_file 62914560\nactive_file 10485760\n");
+    group("/a", limit_rows[_i].max, limit_rows[_i].high, limit_rows[_i].current);
+    tree_write(V2 "/a/memory.stat", limit_rows[_i].stat);
 
     read_memory();
 
-    ck_assert_uint_eq(memory.available_kb, 60 * 1024);
-}
-END_TEST
-
-START_TEST(group_over_its_limit_leaves_nothing)
-{
-    meminfo(200, 3000);
-    tree_write("/proc/self/cgroup", "0::/a\n");
-    group("/a", "max\n", "1000\n", "104857600\n");
-
-    read_memory();
-
-    ck_assert_uint_eq(memory.available_kb, 0);
+    ck_assert_uint_eq(memory.available_kb, limit_rows[_i].available_mb * 1024);
 }
 END_TEST
 
@@ -207,6 +196,7 @@ END_TEST
 
 START_TEST(limit_is_a_number_or_none)
 {
+    static const char *const bad[] = { "", "maximum", "-1", "99999999999999999999" };
     uint64_t bytes;
 
     ck_assert(memory_parse_limit("max", &bytes));
@@ -215,10 +205,9 @@ START_TEST(limit_is_a_number_or_none)
     ck_assert_uint_eq(bytes, MEMORY_NO_LIMIT);
     ck_assert(memory_parse_limit("0\n", &bytes));
     ck_assert_uint_eq(bytes, 0);
-    ck_assert(!memory_parse_limit("", &bytes));
-    ck_assert(!memory_parse_limit("maximum", &bytes));
-    ck_assert(!memory_parse_limit("-1", &bytes));
-    ck_assert(!memory_parse_limit("99999999999999999999", &bytes));
+    for (size_t i = 0; i < COUNTOF(bad); i++) {
+        ck_assert(!memory_parse_limit(bad[i], &bytes));
+    }
 }
 END_TEST
 
@@ -291,10 +280,8 @@ int main(void)
     tcase_add_test(tcase, available_counts_where_free_is_less);
     tcase_add_test(tcase, available_counts_where_free_is_more);
     tcase_add_test(tcase, group_limit_below_both_bounds);
-    tcase_add_test(tcase, limit_high_bounds_as_the_limit_max_does);
     tcase_add_test(tcase, limit_of_a_group_above_bounds);
-    tcase_add_test(tcase, pages_that_are_dropped_first_are_added_back);
-    tcase_add_test(tcase, group_over_its_limit_leaves_nothing);
+    tcase_add_loop_test(tcase, group_leaves_its_limits_less_its_usage, 0, (int)COUNTOF(limit_rows));
     tcase_add_test(tcase, group_that_cannot_be_read_bounds_nothing);
     tcase_add_test(tcase, version_1_is_read_up_its_tree);
     tcase_add_test(tcase, both_versions_beside_each_other_both_bound);
