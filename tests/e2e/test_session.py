@@ -10,7 +10,7 @@ import sotto_pb2 as pb
 import tap
 from client import generate
 from daemon import Daemon, held, program, serving, settle, stories
-from tap import equal, fact, holds, note, within
+from tap import PATIENCE_S, equal, fact, holds, note, within
 
 CHATML = ("{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' "
           "+ '\n'}}{% endfor %}{% if add_generation_prompt %}{{'<|im_start|>assistant\n'}}{% endif %}")
