@@ -12,9 +12,6 @@
 /* Before the cost of an engine is learnt, only the warm-up's figures are known. */
 #define ADMIT_MARGIN_YOUNG 2.0
 
-/* Arrivals of each higher class that a promise allows for. */
-#define ADMIT_BURSTS 2.0
-
 /* While the gate or a pause keeps the class out nothing can be estimated. The client is asked to come again when
  * that may have changed. */
 #define ADMIT_GATED_US 5000000u
@@ -201,20 +198,6 @@ static int refuse(const struct job *job, const struct governor_limits *limits, d
     return ADMIT_LATE;
 }
 
-/* Returns the time of requests of higher classes that may still arrive and go first: as much as the largest had
- * lately. */
-static double burst_us(const struct queue *queue, const struct job *job, const struct governor_limits *limits)
-{
-    uint32_t duty = limits[job->eq->processor].duty_permille;
-    double ns = 0.0;
-
-    for (size_t i = (size_t)job->priority + 1; i < PRIORITY_COUNT; i++) {
-        ns += queue->burst_ns[i];
-        ns += queue->burst_eq[i] != job->eq ? queue->burst_answer_ns[i] : 0.0;
-    }
-    return ADMIT_BURSTS * ns / (duty > 0 ? duty : 1);
-}
-
 int admit_check(const struct queue *queue, const struct job *job, const struct governor_limits *limits,
                 uint64_t boot_us, struct admit_verdict *ret_verdict)
 {
@@ -237,11 +220,10 @@ int admit_check(const struct queue *queue, const struct job *job, const struct g
     estimate_safely(&view, job, &estimate);
     if (queue_deadline_us(job) > 0) {
         double broken = breaks_us(&view, job);
-        double burst = burst_us(queue, job, limits);
 
         /* The promises of others would be broken, so it would have to come after them. */
-        estimate.first_us = (estimate.first_us + broken + burst) * queue->caution[job->priority];
-        estimate.finish_us = (estimate.finish_us + broken + burst) * queue->caution[job->priority];
+        estimate.first_us = (estimate.first_us + broken) * queue->caution[job->priority];
+        estimate.finish_us = (estimate.finish_us + broken) * queue->caution[job->priority];
         late = late_us(job, &estimate, boot_us);
         late = late > broken ? late : broken;
     }

@@ -172,39 +172,8 @@ void queue_leave_out(struct queue *queue, const struct job *job)
     job->account->short_round[job->priority] = queue->round;
 }
 
-/* A large prompt is half forgotten after ten others. */
-#define QUEUE_BURST_KEEPS 0.93
-
-/* Records the largest of the recent prompts and answers of the class of @job. */
-static void note_burst(struct queue *queue, const struct job *job)
-{
-    double *burst_ns = &queue->burst_ns[job->priority];
-    double ns = 0.0;
-    double answer_ns = 0.0;
-
-    if (job->eq && job->eq->page_tokens > 0) {
-        const double *part_ns = job->eq->cost.ns;
-        double n_rows = job_rows_left(job);
-        uint32_t n_tok = job_tokens_left(job);
-
-        n_tok = n_tok == JOB_NO_END ? QUEUE_SLOT_TOK : n_tok;
-        answer_ns = n_tok * (part_ns[COST_FIXED] + part_ns[COST_DECODE_ROW]);
-
-        ns = n_rows * (part_ns[COST_PREFILL_ROW] + n_rows / 2.0 / job->eq->page_tokens * part_ns[COST_ATTEND_PAGE]);
-    }
-    queue->burst_answer_ns[job->priority] *= QUEUE_BURST_KEEPS;
-    if (answer_ns > queue->burst_answer_ns[job->priority]) {
-        queue->burst_answer_ns[job->priority] = answer_ns;
-        queue->burst_eq[job->priority] = job->eq;
-    }
-    *burst_ns = *burst_ns * QUEUE_BURST_KEEPS > ns ? *burst_ns * QUEUE_BURST_KEEPS : ns;
-}
-
 void queue_want(struct queue *queue, struct job *job, uint64_t now_us)
 {
-    if (!job->yields) {
-        note_burst(queue, job);
-    }
     advance_time(queue, job->priority);
     lift(queue, job);
     job_move(job, JOB_WAITING, now_us);

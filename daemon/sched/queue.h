@@ -116,10 +116,6 @@ struct queue {
     /* Virtual time of each class: the least start of an account that the last round left waiting. An account that
      * was not left waiting starts here. */
     uint64_t virtual_time[PRIORITY_COUNT];
-    double burst_ns[PRIORITY_COUNT];        /* largest recent prompt: one like it may arrive at any time */
-    double burst_answer_ns[PRIORITY_COUNT]; /* largest recent answer */
-    /* The engine of that answer is only compared, as it may be gone. */
-    const struct engine_queue *burst_eq[PRIORITY_COUNT];
     double caution[PRIORITY_COUNT]; /* safety factor of estimates that are promised; see QUEUE_CAUTION_MOST */
     uint64_t round;                 /* number of the last plan that considered all jobs */
 };

@@ -168,6 +168,23 @@ START_TEST(an_idle_machine_admits_what_it_could_clearly_do)
 }
 END_TEST
 
+/* An estimate counts what is there: an answer that has ended, at an engine that is gone, is nothing to wait for. */
+START_TEST(an_answer_that_is_over_delays_no_deadline)
+{
+    struct engine_queue gone = fixture.eq;
+    struct fixture_request answer;
+    struct fixture_request request;
+
+    fixture_request(&fixture, &answer, 1, PRIORITY_INTERACTIVE, 20, 5000);
+    answer.job.eq = &gone;
+    fixture_arrive(&fixture, &answer);
+    queue_remove(&fixture.queue, &answer.job, fixture.in.now_us);
+    gone = (struct engine_queue){ 0 };
+
+    ck_assert(try_arrive(&request, 2, PRIORITY_BACKGROUND, 20, 2, 2 * SECOND_US, 0));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("sched-admit-bounds");
@@ -182,6 +199,7 @@ int main(void)
     tcase_add_test(tcase, a_hint_of_some_milliseconds_refuses_no_deadline_behind_it);
     tcase_add_test(tcase, a_moment_of_full_duty_is_not_reckoned_with);
     tcase_add_test(tcase, an_idle_machine_admits_what_it_could_clearly_do);
+    tcase_add_test(tcase, an_answer_that_is_over_delays_no_deadline);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }
