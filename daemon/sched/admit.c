@@ -222,8 +222,8 @@ int admit_check(const struct queue *queue, const struct job *job, const struct g
         double broken = breaks_us(&view, job);
 
         /* The promises of others would be broken, so it would have to come after them. */
-        estimate.first_us = (estimate.first_us + broken) * queue->caution[job->priority];
-        estimate.finish_us = (estimate.finish_us + broken) * queue->caution[job->priority];
+        estimate.first_us += broken;
+        estimate.finish_us += broken;
         late = late_us(job, &estimate, boot_us);
         late = late > broken ? late : broken;
     }

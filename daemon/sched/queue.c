@@ -11,7 +11,6 @@ void queue_init(struct queue *queue)
     *queue = (struct queue){ .round = 1 }; /* no account was left waiting by round 0 */
     for (size_t i = 0; i < PRIORITY_COUNT; i++) {
         list_init(&queue->jobs[i]);
-        queue->caution[i] = 1.0;
     }
     list_init(&queue->retained);
     accounts_init(&queue->accounts);
@@ -66,21 +65,8 @@ static void note_end(struct queue *queue, const struct job *job, uint64_t now_us
     }
 }
 
-/* Adjusts the safety factor of the class: quantile tracking by unequal steps (Robbins and Monro 1951). */
-static void note_promise(struct queue *queue, const struct job *job)
-{
-    double *caution = &queue->caution[job->priority];
-
-    if (job->first_by_us == 0 && job->finish_by_us == 0) {
-        return;
-    }
-    *caution *= job->late ? QUEUE_CAUTION_UP : QUEUE_CAUTION_DOWN;
-    *caution = *caution < 1.0 ? 1.0 : *caution > QUEUE_CAUTION_MOST ? QUEUE_CAUTION_MOST : *caution;
-}
-
 void queue_remove(struct queue *queue, struct job *job, uint64_t now_us)
 {
-    note_promise(queue, job);
     job_move(job, JOB_ENDED, now_us);
     job->account->n_live--;
     list_remove(&job->link);

@@ -51,12 +51,6 @@
  * for this long times (1 + times preempted). So it ends, however often it is preempted. */
 #define QUEUE_TENURE_US 500000u
 
-/* A missed deadline multiplies the class's safety factor by 1.5, a met one by 0.9996. It rests where about one in a
- * thousand is missed. */
-#define QUEUE_CAUTION_MOST 8.0
-#define QUEUE_CAUTION_UP   1.5
-#define QUEUE_CAUTION_DOWN 0.9996
-
 /* Tokens that a slot is taken to be worth when slots are shared out: some seconds of an answer. What it really
  * yields is charged as it comes. */
 #define QUEUE_SLOT_TOK 256u
@@ -116,8 +110,7 @@ struct queue {
     /* Virtual time of each class: the least start of an account that the last round left waiting. An account that
      * was not left waiting starts here. */
     uint64_t virtual_time[PRIORITY_COUNT];
-    double caution[PRIORITY_COUNT]; /* safety factor of estimates that are promised; see QUEUE_CAUTION_MOST */
-    uint64_t round;                 /* number of the last plan that considered all jobs */
+    uint64_t round; /* number of the last plan that considered all jobs */
 };
 
 /* Returns the first job of @priority or of a higher class, or NULL. */

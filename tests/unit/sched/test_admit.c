@@ -329,24 +329,6 @@ START_TEST(the_plan_wakes_for_the_next_deadline)
 }
 END_TEST
 
-START_TEST(a_broken_promise_makes_the_next_ones_careful)
-{
-    struct fixture_request requests[2];
-    uint64_t before_us;
-
-    prepare(&requests[0], 1, PRIORITY_INTERACTIVE, 100, 10, 10 * SECOND_US, 0);
-    ck_assert_int_eq(admit(&requests[0]), ADMIT_OK);
-    before_us = verdict.first_us;
-    prepare(&requests[1], 1, PRIORITY_INTERACTIVE, 1000, 10, 100000, 0);
-    fixture_arrive(&fixture, &requests[1]);
-    fixture_until(&fixture, fixture.in.now_us + SECOND_US);
-    ck_assert(requests[1].expired);
-    ck_assert_int_eq(admit(&requests[0]), ADMIT_OK);
-
-    ck_assert_double_ge((double)verdict.first_us, 1.4 * (double)before_us);
-}
-END_TEST
-
 /* ---- room */
 
 START_TEST(before_the_first_measurement_room_is_estimated)
@@ -408,7 +390,6 @@ static TCase *tcase_of_promises(void)
     tcase_add_test(tcase, a_later_promise_does_not_break_an_earlier_one);
     tcase_add_test(tcase, a_deadline_is_met_out_of_the_accounts_own_share);
     tcase_add_test(tcase, a_deadline_buys_no_share);
-    tcase_add_test(tcase, a_broken_promise_makes_the_next_ones_careful);
     return tcase;
 }
 
