@@ -12,7 +12,6 @@
 
 #include "base/map.h"
 #include "govern/limits.h"
-#include "sched/service.h"
 #include <stdbool.h>
 
 #define ACCOUNT_WEIGHT_USUAL 1000u
@@ -38,8 +37,6 @@ struct account {
     uint64_t short_round[PRIORITY_COUNT]; /* last round (queue::round) that left work of it out */
     uint64_t level;                       /* scratch of a step that is being filled */
     double sum_ns;                        /* scratch of one walk over the jobs */
-
-    struct service service; /* runs while requests of it wait, or half of its quota is used */
 
     uint64_t spent_utok;    /* of the budget a minute, in millionths of a token, at @spent_us */
     uint64_t spent_us;      /* boot clock */
@@ -81,8 +78,8 @@ enum account_outcome {
     ACCOUNT_BYTES,  /* its requests hold as much memory as one uid may hold */
 };
 
-/* Says whether one more request with @n_bytes may come in, if the account has room for it (retry.h). Changes
- * nothing. */
+/* Says whether one more request with @n_bytes may come in, if the account has room for it (account_room()).
+ * Changes nothing. */
 int account_admit(const struct account *account, const struct account_limits *limits, uint64_t n_bytes,
                   uint64_t boot_us, uint64_t *ret_wait_us);
 

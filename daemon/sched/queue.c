@@ -29,40 +29,9 @@ void queue_add(struct queue *queue, struct job *job, uint64_t now_us)
     job->since_us = now_us;
     job->account->n_live++;
     queue->n_live++;
-    if (job->account->service.n == 0) {
-        service_begin(&job->account->service, now_us);
-    }
-    if (queue->service.n == 0) {
-        service_begin(&queue->service, now_us);
-    }
     job->account->n_waiting++;
     list_init(&job->link);
     list_append(&queue->jobs[job->priority], &job->link);
-}
-
-static uint32_t count_waiting(const struct queue *queue)
-{
-    uint32_t n = 0;
-
-    for (const struct job *job = queue_first(queue); job; job = queue_next(queue, job)) {
-        n += job->state != JOB_ASSIGNED;
-    }
-    return n;
-}
-
-/* Records the end of @job. An end tells how fast the service is only while others wait for it. */
-static void note_end(struct queue *queue, const struct job *job, uint64_t now_us)
-{
-    struct account *account = job->account;
-
-    service_end(&account->service, now_us);
-    service_end(&queue->service, now_us);
-    if (account->n_waiting == 0 && account->n_live <= job->limits.n_streams / 2) {
-        service_forget(&account->service);
-    }
-    if (count_waiting(queue) == 0) {
-        service_forget(&queue->service);
-    }
 }
 
 void queue_remove(struct queue *queue, struct job *job, uint64_t now_us)
@@ -71,7 +40,6 @@ void queue_remove(struct queue *queue, struct job *job, uint64_t now_us)
     job->account->n_live--;
     list_remove(&job->link);
     queue->n_live--;
-    note_end(queue, job, now_us);
 }
 
 void queue_retain(struct queue *queue, struct job *job)
@@ -329,12 +297,12 @@ void queue_charge(struct queue *queue, struct job *job, uint32_t n_rows, uint32_
     }
 }
 
-/* Returns the time of a request on the chip, its answer computed beside the others of its engine. */
-static double work_us(const struct job *job, const struct governor_limits *limits)
+/* Returns the time of a request on the chip, its answer computed beside others of @n_live in all. */
+static double work_us(const struct job *job, uint32_t n_live, const struct governor_limits *limits)
 {
     const struct engine_queue *eq = job->eq;
     const double *ns = eq->cost.ns;
-    double n_beside = (double)num_max(1, num_min(eq->n_taken, eq->n_slots));
+    double n_beside = (double)num_max(1, num_min(n_live, eq->n_slots));
     uint32_t n_tok = job_tokens_left(job);
 
     n_tok = n_tok == JOB_NO_END ? QUEUE_SLOT_TOK : n_tok;
@@ -342,21 +310,14 @@ static double work_us(const struct job *job, const struct governor_limits *limit
            (double)num_max(1, limits[eq->processor].duty_permille);
 }
 
-double queue_estimate_us(const struct queue *queue, const struct account *account, enum priority priority,
-                         const struct governor_limits *limits, double *ret_first_us)
+uint64_t queue_retry_us(const struct queue *queue, const struct governor_limits *limits)
 {
-    uint32_t n_live = account ? account->n_live : queue->n_live;
-    bool is_behind = false; /* a higher class waits for slots */
-    double all_us = 0.0;
+    double us = 0.0;
 
     for (const struct job *job = queue_first(queue); job; job = queue_next(queue, job)) {
-        all_us += job->eq && !job->parked ? work_us(job, limits) : 0.0;
-        is_behind = is_behind || (job->priority > priority && job->state == JOB_WAITING);
+        us += job->eq && !job->parked ? work_us(job, queue->n_live, limits) : 0.0;
     }
-    all_us *= is_behind ? QUEUE_AGED_PART : 1.0;
-    /* The last arrival ends after all of it; the account's share of the ends is its share of the requests. */
-    *ret_first_us = all_us;
-    return n_live > 0 ? all_us / n_live : 0.0;
+    return us < QUEUE_RETRY_MOST_US ? num_max((uint64_t)us, QUEUE_RETRY_LEAST_US) : QUEUE_RETRY_MOST_US;
 }
 
 void queue_count(const struct queue *queue, enum priority priority, struct queue_counts *ret_counts)

@@ -51,6 +51,11 @@
  * for this long times (1 + times preempted). So it ends, however often it is preempted. */
 #define QUEUE_TENURE_US 500000u
 
+/* Bounds of the time after which a refused request should be sent again: below, asking again costs more than it brings;
+ * above, nothing can be estimated. */
+#define QUEUE_RETRY_LEAST_US 50000u
+#define QUEUE_RETRY_MOST_US  300000000u
+
 /* Tokens that a slot is taken to be worth when slots are shared out: some seconds of an answer. What it really
  * yields is charged as it comes. */
 #define QUEUE_SLOT_TOK 256u
@@ -103,7 +108,6 @@ struct queue {
     struct list jobs[PRIORITY_COUNT]; /* job::link, in order of arrival */
     struct list retained;             /* job::link of queue_retain(), the one retained longest first */
     struct accounts accounts;
-    struct service service; /* of all requests, while some wait */
     uint32_t n_live;
     uint64_t n_arrived;
 
@@ -215,11 +219,10 @@ struct job *queue_next_expired(const struct queue *queue, uint64_t boot_us);
 /* Returns the next deadline of all that is not met yet (boot clock); 0: none. */
 uint64_t queue_next_deadline_us(const struct queue *queue);
 
-/* Returns how long it takes until one request of @account, or with NULL of any account, ends and leaves room for one
- * of @priority. It is estimated from the work of the live requests, for use while there is nothing to measure.
- * *ret_first_us: until the first. */
-double queue_estimate_us(const struct queue *queue, const struct account *account, enum priority priority,
-                         const struct governor_limits *limits, double *ret_first_us);
+/* Returns the time until all requests that are live now have ended, within the bounds above: a request that is refused
+ * for want of room should be sent again then. It is the work of the live requests at the measured speed, and nothing is
+ * remembered of those that were refused. */
+uint64_t queue_retry_us(const struct queue *queue, const struct governor_limits *limits);
 
 /* Charges what a step computed and sampled for @job: @n_rows rows, already counted in its n_done, and @n_tok tokens
  * after them. What was charged before an engine was lost is not charged again. */

@@ -28,57 +28,14 @@ static uint32_t count_waiting(const struct streams *streams)
     return n;
 }
 
-/* ---- the same request */
-
-struct hasher {
-    ProtobufCBuffer base;
-    uint64_t hash;
-};
-
-static void hash_more(ProtobufCBuffer *buffer, size_t n, const uint8_t *bytes)
+/* Returns how many requests may wait before one of @request's class and user is refused: many requests of lower classes
+ * do not lock out the urgent ones, nor a few users all others. */
+static uint32_t waiting_most(const struct quota_request *request)
 {
-    struct hasher *hasher = (struct hasher *)buffer;
+    uint32_t n_parts = (uint32_t)(PRIORITY_REALTIME - request->priority);
 
-    hasher->hash = map_hash(bytes, n, hasher->hash);
-}
-
-static uint64_t key_of(const struct streams *streams, const struct quota_request *request)
-{
-    struct hasher hasher = { .base.append = hash_more, .hash = streams->keys.salt + request->priority };
-
-    protobuf_c_message_pack_to_buffer(&request->generate->base, &hasher.base);
-    return hasher.hash;
-}
-
-/* ---- bounds */
-
-/* Returns how many parts of the waiting places are reserved for other requests: many requests of lower classes do not
- * lock out the urgent ones, nor a few users all others. */
-static uint32_t parts_reserved(const struct quota_request *request)
-{
-    return (uint32_t)(PRIORITY_REALTIME - request->priority) + (request->account->n_waiting >= LIMIT_WAITING_FEW);
-}
-
-static void fill_bounds(const struct streams *streams, const struct quota_request *request, struct retry_request *retry)
-{
-    const struct account_limits limits = quota_limits(request->grant);
-    const struct account *account = request->account;
-    uint32_t n_most = LIMIT_WAITING - retry->group * LIMIT_WAITING_KEPT;
-
-    retry->own = (struct retry_bound){
-        .n_free = account_room(account, &limits),
-        .n_most = (uint32_t)num_min(limits.n_streams, limits.n_waiting),
-        .service = &account->service,
-    };
-    retry->own.gap_us =
-        queue_estimate_us(&streams->queue, account, request->priority, streams->limits, &retry->own.first_us);
-    retry->shared = (struct retry_bound){
-        .n_free = n_most - (uint32_t)num_min(count_waiting(streams), n_most),
-        .n_most = n_most,
-        .service = &streams->queue.service,
-    };
-    retry->shared.gap_us =
-        queue_estimate_us(&streams->queue, NULL, request->priority, streams->limits, &retry->shared.first_us);
+    n_parts += request->account->n_waiting >= LIMIT_WAITING_FEW;
+    return LIMIT_WAITING - n_parts * LIMIT_WAITING_KEPT;
 }
 
 /* ---- refusals */
@@ -95,10 +52,7 @@ static void explain_full(const struct streams *streams, const struct quota_reque
         diag_set(diag, "%u requests of this user are waiting already, and no more may: come back in %u ms",
                  account->n_waiting, retry_ms);
     } else {
-        diag_set(diag,
-                 "%u requests are waiting already, and no more of this class may beside those that were told "
-                 "to come "
-                 "back: come back in %u ms",
+        diag_set(diag, "%u requests are waiting already, and no more of this class may: come back in %u ms",
                  count_waiting(streams), retry_ms);
     }
 }
@@ -138,11 +92,6 @@ static bool is_spent(struct streams *streams, const struct quota_request *reques
 int quota_check(struct streams *streams, const struct quota_request *request, uint32_t *ret_retry_ms, struct diag *diag)
 {
     const struct account_limits limits = quota_limits(request->grant);
-    struct retry_request retry = {
-        .key = key_of(streams, request),
-        .uid = request->account->uid,
-        .group = parts_reserved(request),
-    };
     uint64_t wait_us = 0;
     int r;
 
@@ -150,14 +99,11 @@ int quota_check(struct streams *streams, const struct quota_request *request, ui
     if (r != ACCOUNT_BYTES && is_spent(streams, request, wait_us, ret_retry_ms, diag)) {
         return SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED;
     }
-    fill_bounds(streams, request, &retry);
-    if (r == ACCOUNT_BYTES) {
-        retry.own.n_free = 0;
-    }
-    if (retry_admit(&streams->retry_list, &retry, clock_mono_us(), &wait_us)) {
+    if (r != ACCOUNT_BYTES && account_room(request->account, &limits) > 0 &&
+        count_waiting(streams) < waiting_most(request)) {
         return 0;
     }
-    *ret_retry_ms = (uint32_t)num_div_up(wait_us, 1000);
+    *ret_retry_ms = (uint32_t)num_div_up(queue_retry_us(&streams->queue, streams->limits), 1000);
     if (r == ACCOUNT_BYTES) {
         diag_set(diag, "this user's requests hold %llu MiB of memory already, and no more may",
                  (unsigned long long)(request->account->bytes >> 20));

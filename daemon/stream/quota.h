@@ -2,8 +2,7 @@
  * Quota: may this user have one more request?
  *
  * Checks the bounds that need neither model nor text: live and waiting requests of a user, the waiting requests of all
- * users, memory, and budgets. A request that is refused is told when to retry, and keeps its place in line until then
- * (sched/comeback.h).
+ * users, memory, and budgets. A request that is refused is told when to retry; no place is kept for it.
  */
 #ifndef SOTTO_STREAM_QUOTA_H
 #define SOTTO_STREAM_QUOTA_H
@@ -12,7 +11,6 @@
 #include "stream/streams.h"
 
 struct quota_request {
-    const Sotto__V1__Generate *generate; /* compared as a whole: the same request that comes again */
     struct account *account;
     const struct grant *grant;
     enum priority priority;

@@ -311,7 +311,6 @@ int request_refused(struct streams *streams, const struct grant *grant, int code
 static int check_quota(const struct request *request, uint32_t *ret_retry_ms, struct diag *diag)
 {
     const struct quota_request quota = {
-        .generate = request->generate,
         .account = request->account,
         .priority = request->priority,
         .grant = request->grant,

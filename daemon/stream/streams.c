@@ -11,7 +11,6 @@ void streams_init(struct streams *streams, struct registry *registry, const stru
     list_init(&streams->soon);
     map_init(&streams->keys, MEM_STREAM);
     queue_init(&streams->queue);
-    retry_list_init(&streams->retry_list);
     usage_table_init(&streams->usage_table);
     dispatch_init(&streams->dispatch);
 }

@@ -10,7 +10,6 @@
 #include "govern/usage.h"
 #include "registry/registry.h"
 #include "sched/dispatch.h"
-#include "sched/retry.h"
 
 struct streams {
     struct list all;  /* stream::link */
@@ -19,7 +18,6 @@ struct streams {
     struct map keys;  /* uid and key of a live stream to the stream */
     struct queue queue;
     struct dispatch dispatch;       /* steps under way */
-    struct retry_list retry_list;   /* refused requests, with the time to retry */
     struct usage_table usage_table; /* use by user */
     struct registry *registry;
     struct events *events;

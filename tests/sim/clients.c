@@ -97,10 +97,7 @@ static void on_ask(void *owner)
         return;
     }
     fill_ask(client, &ask);
-    ask.key = client->number + CLIENTS_MAX * client->n_asked;
-    ask.is_back = client->is_told;
     r = server_submit(client->server, &ask, &request, &retry_us);
-    client->is_told = r == SERVER_FULL;
     if (r) {
         uint64_t least_ns = client->family->pattern == PATTERN_STORM ? TIMELINE_MS : 20 * TIMELINE_MS;
         uint64_t wait_ns = retry_us ? retry_us * TIMELINE_US : GIVES_UP_MS * TIMELINE_MS;

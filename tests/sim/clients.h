@@ -20,7 +20,6 @@ struct client {
     struct request *requests[CLIENT_REQUESTS]; /* in progress */
     uint32_t n_open;
     uint64_t n_asked;
-    bool is_told;            /* was told when to return */
     uint32_t cut_tok;        /* tokens after which it speaks again; 0: it listens to the end */
     struct request *acts_on; /* the request that @act is about */
     struct timeline_event ask;

@@ -34,7 +34,7 @@ enum invariant {
     INVARIANT_COST,     /* estimated and real times agree */
     INVARIANT_CLOCK,    /* also ten steps after a change of clock */
     INVARIANT_QUEUE,    /* is bounded */
-    INVARIANT_BACK,     /* a request that returns when told finds room */
+    INVARIANT_TOLD,     /* the time told to a refused request is about what draining takes */
     INVARIANT_ONCE,     /* each request ends once */
     INVARIANT_LEAK,     /* nothing is left at the end */
     INVARIANT_CONTRACT, /* engines are asked only for what they can do */

@@ -64,6 +64,13 @@ struct monitor_lead {
     bool has_begun;
 };
 
+/* A refusal for want of room, until as many requests have ended as were live then. */
+struct monitor_full {
+    uint64_t at_ns;
+    uint64_t retry_us; /* as told */
+    uint32_t n_left;   /* ends to come; 0: none is watched */
+};
+
 struct chart;
 
 struct monitor {
@@ -108,10 +115,11 @@ struct monitor {
     uint64_t n_steps[SERVER_ENGINES];
     uint64_t n_since_change[SERVER_ENGINES]; /* steps since the clock or the memory changed */
     int64_t pace[SERVER_ENGINES];            /* clock and traffic as one number */
-    uint64_t n_realtime;                     /* in progress */
-    uint64_t realtime_mixed_ns;              /* when there was last more than one */
-    uint64_t troubled_until_ns;              /* engines are down: time is not promised */
-    uint64_t disturbed_ns;                   /* when something last came or went */
+    struct monitor_full full;
+    uint64_t n_realtime;        /* in progress */
+    uint64_t realtime_mixed_ns; /* when there was last more than one */
+    uint64_t troubled_until_ns; /* engines are down: time is not promised */
+    uint64_t disturbed_ns;      /* when something last came or went */
 };
 
 void monitor_init(struct monitor *monitor, struct timeline *timeline, const struct scenario *scenario);
@@ -131,7 +139,7 @@ void monitor_heat_end(struct monitor *monitor);
 
 /* ---- the requests (monitor_serve.c) */
 void monitor_on_asked(struct monitor *monitor, const struct request *request);
-void monitor_on_back(struct monitor *monitor, const struct request_spec *ask, bool is_full);
+void monitor_on_full(struct monitor *monitor, uint64_t retry_us);
 void monitor_on_refused(struct monitor *monitor, const struct request *request, uint64_t retry_us);
 void monitor_on_served(struct monitor *monitor, const struct request *request, uint32_t n);
 void monitor_on_token(struct monitor *monitor, const struct request *request);

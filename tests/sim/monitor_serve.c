@@ -25,6 +25,9 @@
 #define COST_PART      0.25
 /* Idle time of a second that is ours: messages on their way when no step could wait behind another. */
 #define IDLE_PERMILLE 50.0
+
+/* A time told may be so many times the real one, or such a part of it. */
+#define TOLD_TIMES 4.0
 /* How long a realtime arrival waits for the end of an unbounded step. */
 #define PATIENCE_US ((double)DISPATCH_PATIENCE_US)
 
@@ -323,11 +326,33 @@ void monitor_on_asked(struct monitor *monitor, const struct request *request)
     chart_queue(monitor->chart, monitor->timeline->now_ns, monitor->server->n_live);
 }
 
-void monitor_on_back(struct monitor *monitor, const struct request_spec *ask, bool is_full)
+/* Begins to watch how long it takes until as many requests have ended as are live; one refusal at a time. Under
+ * overload others come before those of a low class, so the very requests may never end. */
+void monitor_on_full(struct monitor *monitor, uint64_t retry_us)
 {
-    if (ask->is_back) {
-        tally_add(&monitor->tallies, INVARIANT_BACK, is_full ? 1.0 : 0.0, is_full, monitor_now_s(monitor));
+    if (monitor->full.n_left == 0) {
+        monitor->full = (struct monitor_full){
+            .at_ns = monitor->timeline->now_ns,
+            .retry_us = retry_us,
+            .n_left = monitor->server->queue.n_live,
+        };
     }
+}
+
+/* Compares the time told with the time that it took, in either direction. */
+static void judge_told(struct monitor *monitor)
+{
+    struct monitor_full *full = &monitor->full;
+    double took_us;
+    double times;
+
+    if (monitor->server->is_closed || full->n_left == 0 || --full->n_left > 0) {
+        return;
+    }
+    took_us = (double)(monitor->timeline->now_ns - full->at_ns) / TIMELINE_US;
+    times = (double)full->retry_us > took_us ? (double)full->retry_us / took_us : took_us / (double)full->retry_us;
+    monitor_log(monitor, "full: told %llu us, drained in %.0f us", (unsigned long long)full->retry_us, took_us);
+    tally_add(&monitor->tallies, INVARIANT_TOLD, times, times > TOLD_TIMES, monitor_now_s(monitor));
 }
 
 void monitor_on_refused(struct monitor *monitor, const struct request *request, uint64_t retry_us)
@@ -494,6 +519,7 @@ void monitor_on_end(struct monitor *monitor, const struct request *request, enum
 
     monitor_log(monitor, "request %llu: %s after %u tokens", (unsigned long long)request->job.order, ends[how],
                 request->n_tok);
+    judge_told(monitor);
     tally_add(&monitor->tallies, INVARIANT_ONCE, (double)request->n_ends, request->n_ends != 1 || !is_whole,
               monitor_now_s(monitor));
     if (request->job.priority == PRIORITY_REALTIME) {

@@ -14,7 +14,7 @@ const struct mutant_row mutants[MUTANT_COUNT] = {
     [MUTANT_NO_WEIGHT] = { "no-weight", "all accounts have the same weight", FAMILY_FAIR, INVARIANT_FAIR },
     [MUTANT_NO_LEARN] = { "no-learn", "the cost model stays as the warm-up left it", FAMILY_IDLE, INVARIANT_COST },
     [MUTANT_NO_ADMIT] = { "no-admit", "every deadline is promised", FAMILY_DEADLINE, INVARIANT_DEADLINE },
-    [MUTANT_NO_LINE] = { "no-line", "refused requests get no position in line", FAMILY_OVERLOAD, INVARIANT_BACK },
+    [MUTANT_LATE_RETRY] = { "late-retry", "refused requests are told five minutes", FAMILY_OVERLOAD, INVARIANT_TOLD },
     [MUTANT_BLIND_IDLE] = { "blind-idle", "what can't be read counts as idle", FAMILY_BLIND, INVARIANT_BLIND },
     [MUTANT_DEAF] = { "deaf", "hints are ignored", FAMILY_HINT, INVARIANT_HINT },
     [MUTANT_LEAK] = { "leak", "a cancelled request's sequence stays open", FAMILY_STEADY, INVARIANT_LEAK },
@@ -31,6 +31,8 @@ const struct mutant_row mutants[MUTANT_COUNT] = {
     [MUTANT_STALE] = { "stale", "old readings count as new", FAMILY_BLIND, INVARIANT_BLIND },
     [MUTANT_WIND_UP] = { "wind-up", "the heat controller's integral grows while nothing runs", FAMILY_BURSTS,
                          INVARIANT_HEAT, 30 },
+    [MUTANT_EARLY_RETRY] = { "early-retry", "refused requests are told the least time", FAMILY_OVERLOAD,
+                             INVARIANT_TOLD },
     [MUTANT_LOST_SLOT] = { "lost-slot", "a lost engine takes one of its slots with it", FAMILY_FAULT, INVARIANT_LEAK },
 };
 
@@ -96,6 +98,14 @@ void mutant_limits(enum mutant mutant, struct governor_limits *limits)
     default: /* the others affect something else */
         break;
     }
+}
+
+uint64_t mutant_tells(enum mutant mutant, uint64_t retry_us)
+{
+    if (mutant == MUTANT_LATE_RETRY) {
+        return QUEUE_RETRY_MOST_US;
+    }
+    return mutant == MUTANT_EARLY_RETRY ? QUEUE_RETRY_LEAST_US : retry_us;
 }
 
 void mutant_charges(enum mutant mutant, struct job *job, uint64_t served)

@@ -22,7 +22,7 @@ enum mutant {
     MUTANT_NO_WEIGHT,
     MUTANT_NO_LEARN,
     MUTANT_NO_ADMIT,
-    MUTANT_NO_LINE,
+    MUTANT_LATE_RETRY,
     MUTANT_BLIND_IDLE,
     MUTANT_DEAF,
     MUTANT_LEAK,
@@ -36,6 +36,7 @@ enum mutant {
     MUTANT_BY_REQUEST,
     MUTANT_STALE,
     MUTANT_WIND_UP,
+    MUTANT_EARLY_RETRY,
     MUTANT_LOST_SLOT,
     MUTANT_COUNT,
 };
@@ -54,6 +55,7 @@ extern const struct mutant_row mutants[MUTANT_COUNT];
 void mutant_blinds(enum mutant mutant, struct governor_input *input);
 void mutant_forgets(enum mutant mutant, struct governor *governor);
 void mutant_limits(enum mutant mutant, struct governor_limits *limits);
+uint64_t mutant_tells(enum mutant mutant, uint64_t retry_us);
 void mutant_charges(enum mutant mutant, struct job *job, uint64_t served);
 
 /* Makes all ages of @queue grow slower: by one part in @slowness of the time that went by; @slowness 0: not at all. */

@@ -169,30 +169,18 @@ static void fill_job(struct server *server, struct request *request, const struc
 }
 
 /* True if there is room for it. No limit is shared here: 200 clients are fewer than the daemon lets wait. */
-static bool has_room(struct server *server, const struct request_spec *spec, const struct job *job,
-                     uint64_t *ret_retry_us)
+static bool has_room(struct server *server, const struct job *job, uint64_t *ret_retry_us)
 {
-    const struct account *account = job->account;
-    struct retry_request query = {
-        .key = spec->key,
-        .uid = account->uid,
-        .own = { .n_free = account_room(account, &job->limits),
-                 .n_most = (uint32_t)num_min(job->limits.n_streams, job->limits.n_waiting),
-                 .service = &account->service },
-        .shared = { .n_free = UINT32_MAX, .n_most = UINT32_MAX },
-    };
-
-    query.own.gap_us =
-        queue_estimate_us(&server->queue, account, job->priority, server->governor.limits, &query.own.first_us);
-    if (server->mutant == MUTANT_NO_LINE) {
-        retry_list_init(&server->retry_list);
+    if (account_room(job->account, &job->limits) > 0) {
+        return true;
     }
-    return retry_admit(&server->retry_list, &query, server_now_us(server), ret_retry_us);
+    *ret_retry_us = mutant_tells(server->mutant, queue_retry_us(&server->queue, server->governor.limits));
+    monitor_on_full(server->monitor, *ret_retry_us);
+    return false;
 }
 
 /* Decides whether it may come in, as the daemon does: by the account's limits first, then by its deadline. */
-static int admit(struct server *server, struct request *request, const struct request_spec *spec,
-                 uint64_t *ret_retry_us)
+static int admit(struct server *server, struct request *request, uint64_t *ret_retry_us)
 {
     struct job *job = &request->job;
     struct governor_limits usual[PROCESSOR_COUNT];
@@ -203,7 +191,7 @@ static int admit(struct server *server, struct request *request, const struct re
     if (r) {
         return SERVER_REFUSED;
     }
-    if (!has_room(server, spec, job, ret_retry_us)) {
+    if (!has_room(server, job, ret_retry_us)) {
         return SERVER_FULL;
     }
     admit_limits(server->governor.limits, server_now_us(server), server_now_us(server), usual);
@@ -237,8 +225,7 @@ int server_submit(struct server *server, const struct request_spec *spec, struct
     fill_job(server, request, spec);
     rouse(server);
     server->n_asked++;
-    r = server->is_unscheduled ? SERVER_OK : admit(server, request, spec, ret_retry_us);
-    monitor_on_back(server->monitor, spec, r == SERVER_FULL);
+    r = server->is_unscheduled ? SERVER_OK : admit(server, request, ret_retry_us);
     if (r) {
         server->n_refused++;
         monitor_on_refused(server->monitor, request, *ret_retry_us);
@@ -316,7 +303,6 @@ void server_init(struct server *server, struct timeline *timeline, const struct 
         .mutant = (enum mutant)scenario->run.mutant,
     };
     queue_init(&server->queue);
-    retry_list_init(&server->retry_list);
     dispatch_init(&server->dispatch);
     governor_init(&server->governor, &policy);
     list_init(&server->requests);

@@ -14,7 +14,6 @@
 #include "plant/sensors.h"
 #include "sched/admit.h"
 #include "sched/dispatch.h"
-#include "sched/retry.h"
 
 #define SERVER_ENGINES 2u
 
@@ -70,8 +69,6 @@ struct request_spec {
     uint64_t first_by_us; /* from now on; 0: none */
     uint64_t finish_by_us;
     uint32_t credit; /* tokens that may be sampled at first; 0: no bound */
-    uint64_t key;    /* the same when it returns */
-    bool is_back;    /* returns when it was told to */
     void *client;
 };
 
@@ -87,7 +84,6 @@ struct server {
     bool is_unscheduled; /* no governor, one class, one account: what the chip can give */
 
     struct queue queue;
-    struct retry_list retry_list;
     struct planner planner;
     struct dispatch dispatch;
     struct governor governor;
