@@ -129,7 +129,7 @@ def report(seconds, total, before, after, alone, voice, eye, late):
     third = max(1, len(eye.rss_kb) // 3)
     calm, end = max(eye.rss_kb[third:2 * third], default=0), max(eye.rss_kb[-third:], default=0)
     waits = [f"{1000 * common.part(v, 500):.0f} / {1000 * common.part(v, 990):.0f}" for v in (alone, voice.waits)]
-    drain_ms = eye.most_of_all * N_TOKENS * TOKEN_MS
+    drain_ms = 1000 * eye.most_of_all * seconds // max(1, count["answered"])
     harm = common.part(voice.waits, 500) - common.part(alone, 500)
     return [
         row("asked (offered in the run)", f"{count['asked']} ({count['asked'] / seconds:.0f} a second)", "-", True),
@@ -142,7 +142,7 @@ def report(seconds, total, before, after, alone, voice, eye, late):
         row("refused without a time to come back", count["refused without a time"], "0",
             count["refused without a time"] == 0),
         row("longest announced time, ms (to one with a deadline)", f"{total['longest_ms']} ({total['longest_deadline_ms']})",
-            f"<= {drain_ms * TOLD_TIMES}: {TOLD_TIMES} times what {eye.most_of_all} live requests take",
+            f"<= {drain_ms * TOLD_TIMES:.0f}: {TOLD_TIMES} times as long as {eye.most_of_all} live requests took",
             total["longest_ms"] <= drain_ms * TOLD_TIMES),
         row("came back at the announced time, the first time: let in", f"{first[0]} of {sum(first)} ({percent(first):.1f} %)",
             "-", True),
