@@ -34,8 +34,8 @@
 
 #include "sched/plan.h"
 
-/* Steps in progress, including suspended ones: two begun ones of each of the three classes, one that waits at an engine,
- * and one that has just ended (DISPATCH_OVER). */
+/* Steps in progress, including suspended ones: two begun ones of each of the three classes, one that waits at an
+ * engine, and one that has just ended (DISPATCH_ENDED). */
 #define DISPATCH_STEPS 8u
 
 /* How long a job of a higher class waits at most for a running step to end by itself. Below this a suspension costs
@@ -45,8 +45,8 @@
 /* A step that is suspended for higher classes gets a slice for this many of theirs. */
 #define DISPATCH_STARVE_SLICES 3u
 
-/* DISPATCH_STARVE_SLICES while a realtime request waits for its first token, which is promised within a slice and its own
- * work. */
+/* DISPATCH_STARVE_SLICES while a realtime request waits for its first token, which is promised within a slice and its
+ * own work. */
 #define DISPATCH_STARVE_FIRST 100u
 
 enum dispatch_state {
@@ -150,9 +150,9 @@ void dispatch_next(struct dispatch *dispatch, struct queue *queue, struct planne
                    const struct dispatch_input *in, struct dispatch_order *ret_order);
 
 /*
- * Writes to @ret_limits the @limits of all processors with the duty that steps really achieve: less than allowed where they
- * wait for frames. Admission and plans use these, as they estimate time on the clock; the bounds themselves stay as the governor
- * sets them.
+ * Writes to @ret_limits the @limits of all processors with the duty that steps really achieve: less than allowed where
+ * they wait for frames. Admission and plans use these, as they estimate time on the clock; the bounds themselves stay
+ * as the governor sets them.
  */
 void dispatch_effective_limits(const struct dispatch *dispatch, const struct governor_limits *limits,
                                struct governor_limits *ret_limits);

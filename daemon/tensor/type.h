@@ -27,7 +27,7 @@ enum elem_type {
     ELEM_IQ4_NL = 20,
     ELEM_IQ4_XS = 23,
     ELEM_BF16 = 30,
-    ELEM_TYPE_COUNT = 64, /* larger ids are unknown */
+    ELEM_TYPE_COUNT = 64, /* above all known ids */
 };
 
 struct elem_info {

@@ -20,7 +20,7 @@ import sotto
 
 N_TOKENS = 128
 N_TOP = 1024
-BOUND = 0.6  # of a margin, where weights in blocks meet activations of 8 bits: docs/architecture.md, "Bits"
+BOUND = 0.6  # of a margin, where weights in blocks meet activations of 8 bits: docs/engine.md, "Bits"
 
 PROMPTS = """
 The capital of France is

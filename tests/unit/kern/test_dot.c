@@ -77,6 +77,21 @@ static void compare_sets(const struct kern_ops *ops, const struct product *produ
     fixture_free_guarded(got, n);
 }
 
+/* A format without a tile in some set would be a call of NULL. */
+START_TEST(every_type_that_computes_is_multiplied_here)
+{
+    for (uint32_t type = 0; type < ELEM_TYPE_COUNT; type++) {
+        const struct elem_info *info = elem_info(type);
+        bool is_tested = false;
+
+        for (size_t i = 0; i < FIXTURE_N_TYPES; i++) {
+            is_tested = is_tested || fixture_types[i] == type;
+        }
+        ck_assert_msg(!info || info->computes == is_tested, "%s: add it to fixture_types", info ? info->name : "");
+    }
+}
+END_TEST
+
 START_TEST(sets_multiply_alike_at_every_edge)
 {
     static const uint32_t counts[] = { 0, 1, 2, 3, 4, 5, 7, 8, 9, 17 };
@@ -377,6 +392,7 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "--bench") == 0) {
         return bench_run(argc > 2 ? argv[2] : NULL);
     }
+    tcase_add_test(tcase, every_type_that_computes_is_multiplied_here);
     tcase_add_loop_test(tcase, sets_multiply_alike_at_every_edge, 0, 2 * N_FAST * FIXTURE_N_TYPES);
     tcase_add_loop_test(tcase, largest_quants_do_not_overflow, 0, N_FAST * FIXTURE_N_TYPES);
     tcase_add_loop_test(tcase, products_that_underflow_keep_their_sign, 0, 3 * FIXTURE_N_SETS);
