@@ -3,8 +3,8 @@
  *
  * Text to tokens in the text pool, a quota, a sequence in an engine, tokens to text through the output filter, credit
  * and parking, and exactly one end. All that is needed to go on after an engine is lost stands in the journal:
- * starting equals rebuilding from a journal that has no answer tokens yet. Calls of the connection change state only; what they cause is called back
- * from a later tick.
+ * starting equals rebuilding from a journal that has no answer tokens yet. Calls of the connection change state only;
+ * what they cause is called back from a later tick.
  *
  * The parts of a stream are each written by one file: request.c and prompt.c decide what is asked, sequence.c where it
  * is computed, answer.c what comes of it, credit.c what the client allows, report.c what the client knows.
