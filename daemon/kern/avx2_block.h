@@ -11,7 +11,7 @@
  * registers, which is 1.5 times as fast as by panels, and then bound by memory.
  *
  * A format is two functions and a row in avx2_small.c (blocks of 32) or avx2_super.c (blocks of 256), and its tile in
- * avx2_dot.c.
+ * avx2_dot.c. A format without a row is computed by the scalar set.
  */
 #ifndef SOTTO_KERN_AVX2_BLOCK_H
 #define SOTTO_KERN_AVX2_BLOCK_H

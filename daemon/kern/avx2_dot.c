@@ -361,8 +361,10 @@ static void matmul(const struct kern_matmul *op, uint32_t first, uint32_t n)
 {
     if (kern_act_of(op->type) == KERN_ACT_F32) {
         avx2_matmul_floats(op, first, n);
-    } else {
+    } else if (format_of(op->type)->open) {
         matmul_blocks(op, first, n);
+    } else {
+        ref_matmul(op, first, n); /* this set has no kernels for the format */
     }
 }
 
