@@ -124,7 +124,7 @@ static int bind_one(struct binding *binding, const struct family_tensor *row, co
         use(binding, source.zeros, &fault);
         use(binding, source.scales, &fault);
     }
-    return fault ? err_up(fault) : source_check(import, entry, binding->diag);
+    return fault ? err_up(fault) : import_source_check(import, entry, binding->diag);
 }
 
 /* Writes the name of a tensor in the folder; "lm_head" stands beside the model, not in it. */
