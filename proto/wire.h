@@ -1,5 +1,6 @@
 /*
  * Wire: protobuf-c under a ceiling
+ *
  * Unpacking multiplies: a megabyte of two-byte fields takes up to 60 times its size from malloc. Here every unpack
  * draws from an arena of LIMIT_UNPACK_FACTOR times the frame plus LIMIT_UNPACK_EXTRA, which is reset for the next
  * frame, so an attack costs its sender a refusal and us nothing. A message lives until the next wire_unpack() with the

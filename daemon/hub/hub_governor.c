@@ -1,5 +1,5 @@
 /*
- * What Status tells of the governor and the accounts.
+ * The part of a status report on the governor and the accounts.
  */
 #include "base/clock.h"
 #include "base/err.h"

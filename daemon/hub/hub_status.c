@@ -87,16 +87,16 @@ static void fill_facts(const struct instance *instance, Sotto__V1__ModelInfo *re
     }
 }
 
-int hub_status_fill_model(const struct model *model, const struct grant *grant, struct arena *arena,
+int hub_status_fill_model(const struct model_entry *model, const struct grant *grant, struct arena *arena,
                           Sotto__V1__ModelInfo *ret_info)
 {
-    const struct instance *instance = model_pick(model);
+    const struct instance *instance = model_entry_pick(model);
 
     *ret_info = (Sotto__V1__ModelInfo)SOTTO__V1__MODEL_INFO__INIT;
     ret_info->name = hub_arena_copy(arena, model->settings.name);
-    ret_info->state = model_state(model);
+    ret_info->state = model_entry_state(model);
     ret_info->reason = hub_arena_copy(arena, model->reason);
-    ret_info->is_default = model_find(model->registry, "") == model;
+    ret_info->is_default = model_entry_find(model->registry, "") == model;
     if (grant->admin) {
         ret_info->file = hub_arena_copy(arena, model->settings.file);
     }
@@ -131,7 +131,7 @@ static int fill_models(const struct hub *hub, const struct grant *grant, struct 
         return err_new(-ENOMEM);
     }
     list_for_each (link, &hub->registry.models) {
-        r = hub_status_fill_model(container_of(link, struct model, link), grant, arena, &infos[n]);
+        r = hub_status_fill_model(container_of(link, struct model_entry, link), grant, arena, &infos[n]);
         if (r) {
             return err_up(r);
         }

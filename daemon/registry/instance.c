@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "registry/model.h"
+#include "registry/model_entry.h"
 #include "registry/orders.h"
 #include <assert.h>
 #include <errno.h>
@@ -353,7 +353,7 @@ static void try_again(struct instance *instance, const struct engine_end *end, u
 
 static void tell_end(struct instance *instance, const struct engine_end *end, const char *name)
 {
-    struct model *model = instance->model;
+    struct model_entry *model = instance->model;
 
     snprintf(model->last_exit, sizeof(model->last_exit), "%s", end->exit);
     events_tell(instance->registry->events, EVENTS_NO_UID, "engine", name, "model", model->settings.name, "exit",
@@ -478,7 +478,7 @@ static int open_file(const char *path, struct identity *ret_identity, struct dia
     return fd_steal(&fd);
 }
 
-int instance_open(struct instance **ret_instance, struct model *model, const struct instance_sink *sink,
+int instance_open(struct instance **ret_instance, struct model_entry *model, const struct instance_sink *sink,
                   struct diag *diag)
 {
     struct registry *registry = model->registry;

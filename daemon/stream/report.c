@@ -1,6 +1,6 @@
 #include "stream/report.h"
 #include "base/clock.h"
-#include "registry/model.h"
+#include "registry/model_entry.h"
 #include <stdio.h>
 
 void report_accepted(struct stream *stream)

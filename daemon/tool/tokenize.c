@@ -4,7 +4,7 @@
 #include "base/clean.h"
 #include "base/mem.h"
 #include "token/token.h"
-#include "tool/file.h"
+#include "tool/model_file.h"
 #include "tool/table.h"
 #include <string.h>
 
@@ -99,15 +99,15 @@ static int tokenize(const struct tool_call *call, const struct request *request,
 {
     const unsigned flags = request->special ? TOKENIZE_BOS | TOKENIZE_SPECIAL : 0;
     cleanup(vocab_destroyp) struct vocab *vocab = NULL;
-    struct tool_file file = { .fd = -1 };
+    struct model_file file = { .fd = -1 };
     struct diag diag = DIAG_INIT;
     struct ids ids = { .n = 0 };
-    int r = tool_file_open(&file, request->path, &diag);
+    int r = model_file_open(&file, request->path, &diag);
 
     if (!r) {
         r = vocab_create(&vocab, file.gguf, &diag);
     }
-    tool_file_close(&file);
+    model_file_close(&file);
     if (r) {
         return tool_fail(call, request->path, &diag, r);
     }

@@ -219,15 +219,15 @@ def usage_errors_have_exit_code_2_and_say_what_is_wrong():
         (["detokenize", "x"], "token ids"),
         (["embed"], "TEXT"),
         (["embed", "--tokens", "x"], "token ids"),
-        (["embed", "a", "b"], "one argument too many"),
+        (["embed", "a", "b"], 'unexpected argument "b"'),
         (["load"], "NAME"),
-        (["unload", "a", "b"], "too many"),
-        (["models", "a"], "too many"),
-        (["status", "a"], "too many"),
+        (["unload", "a", "b"], 'unexpected argument "b"'),
+        (["models", "a"], 'unexpected argument "a"'),
+        (["status", "a"], 'unexpected argument "a"'),
         (["completion"], "shell"),
         (["completion", "csh"], "bash"),
         (["chat", "hello"], "no prompt"),
-        (["../sotto"], "no command"),
+        (["../sotto"], 'unknown command "../sotto"'),
     ]:
         code, out, err = sotto(*words)
         equal((code, out), (2, ""), f"{words}: {err}")

@@ -87,8 +87,8 @@ def a_stream_hears_that_it_is_held_back_and_that_this_is_over():
 @fact
 def a_hint_says_what_it_needs():
     with bounded() as daemon:
-        for words, says in ((), "nothing is said"), (("--frame", "0"), "1 to 1000"), (("--busy", "70000"), "60000"), \
-                (("what",), "too many"), (("--busy", "1s"), "busy"):
+        for words, says in ((), "nothing to send"), (("--frame", "0"), "1 to 1000"), (("--busy", "70000"), "60000"), \
+                (("what",), 'unexpected argument "what"'), (("--busy", "1s"), "busy"):
             code, _, error = daemon.sotto("hint", *words)
             equal(code, 2, words)
             holds(says in error, error)

@@ -210,14 +210,14 @@ void fixture_run(struct fixture *fixture, uint32_t ms)
     fixture_until(fixture, is_late, &end_us);
 }
 
-struct model *fixture_model(struct fixture *fixture)
+struct model_entry *fixture_model(struct fixture *fixture)
 {
-    return model_find(&fixture->hub->registry, "tiny");
+    return model_entry_find(&fixture->hub->registry, "tiny");
 }
 
 static bool is_ready(void *owner)
 {
-    return model_state(owner) == SOTTO__V1__MODEL_STATE__MODEL_READY;
+    return model_entry_state(owner) == SOTTO__V1__MODEL_STATE__MODEL_READY;
 }
 
 void fixture_until_ready(struct fixture *fixture)
