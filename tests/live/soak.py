@@ -118,7 +118,7 @@ def differences(before, after):
 def is_back(before, after):
     """Tables keep the size of their busiest moment, and the storm may have had a busier one than the warm-up."""
     return before.keys() == after.keys() and all(
-        after[key] == was or key in ("stream", "wire", "sched", "words") and after[key] <= was + GROWN_MOST
+        after[key] == was or key in ("stream", "wire", "sched", "text") and after[key] <= was + GROWN_MOST
         for key, was in before.items())
 
 
