@@ -13,14 +13,14 @@ import sys
 import lint
 from lint import Finding, Tree
 
-ROOTS = ("", "daemon/", "driver-shim/", "clients/", "tests/")
+ROOTS = ("", "daemon/", "driver-shim/", "clients/", "tests/", "tests/unit/")
 BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 QUOTED = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)\s]*)?\)")
 FILE = re.compile(r"(?!build/)[\w*-][\w./*-]*\.(?:c|h|py|md|txt|proto|svg|board)")
 FOLDER = re.compile(r"(?!build\b)[a-z][\w-]*/|(?:daemon|driver-shim|proto|clients|systemd|tests|docs)(?:/[\w*-]+)+/?")
 CALL = re.compile(r"(\w+)\(\)")
-STANDS_FOR_ANY = re.compile(r"(?<=_)[A-Z]+(?![A-Za-z0-9])|(?<![A-Za-z0-9])[A-Z]+(?=_)")
+STANDS_FOR_ANY = re.compile(r"(?<=[_/])[A-Z]+(?![A-Za-z0-9])|(?<![A-Za-z0-9])[A-Z]+(?=[_/.])")
 MODULES = "tests/lint/layers.txt"
 MODULE_PAGES = ("docs/architecture.md", "driver-shim/README.md")
 
