@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "ipc/listener.h"
 #include "proto/limit.h"
+#include "proto/wire.h"
 #include <assert.h>
 #include <errno.h>
 #include <grp.h>
@@ -75,7 +76,7 @@ static void on_describe(void *owner, const struct grant *grant, Sotto__V1__Statu
     struct sottod *sottod = owner;
 
     if (grant->admin && sottod->config->file) {
-        report->config_file = (char *)(uintptr_t)sottod->config->file;
+        report->config_file = wire_str(sottod->config->file);
     }
     report->config_generation = sottod->generation;
     devices_describe(&sottod->devices, report);

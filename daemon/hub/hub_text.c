@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "hub/hub_state.h"
 #include "proto/limit.h"
+#include "proto/wire.h"
 #include <stdio.h>
 
 struct text_ticket {
@@ -70,7 +71,7 @@ static void tell_text(const struct text_ticket *own, const struct text_job *job)
     Sotto__V1__Detokenized answer = SOTTO__V1__DETOKENIZED__INIT;
 
     answer.text.len = job->mended.n;
-    memcpy(&answer.text.data, &(const uint8_t *){ buf_data(&job->mended) }, sizeof(answer.text.data));
+    answer.text.data = wire_message(buf_data(&job->mended));
     own->detokenized(own->ticket.owner, &answer, NULL);
 }
 

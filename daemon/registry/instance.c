@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "proto/wire.h"
 #include "registry/model_entry.h"
 #include "registry/orders.h"
 #include <assert.h>
@@ -402,16 +403,6 @@ static const struct engine_sink engine_sink = {
 
 /* ---- the start */
 
-/* Drops const, which protobuf-c's strings lack; packing leaves them alone. NULL becomes empty. */
-static char *packed(const char *text)
-{
-    char *same;
-
-    text = text ? text : "";
-    memcpy(&same, &text, sizeof(same));
-    return same;
-}
-
 static void start_engine(struct instance *instance)
 {
     struct registry *registry = instance->registry;
@@ -436,18 +427,18 @@ static void start_engine(struct instance *instance)
             return;
         }
     }
-    start.build = packed(SOTTO_VERSION);
+    start.build = wire_str(SOTTO_VERSION);
     start.model_fd = 4; /* where engine_link puts it */
-    start.model_name = packed(settings->name);
-    start.backend = packed(settings->backend);
+    start.model_name = wire_str(settings->name);
+    start.backend = wire_str(settings->backend);
     start.threads = settings->n_threads;
     start.kv_bytes = settings->kv_bytes;
     start.context_tokens = settings->n_context;
     start.max_sequences = instance->eq.n_slots + ENGINE_QUEUE_SPARE;
     start.max_step_rows = instance->eq.n_rows;
-    start.kv_format = packed(settings->kv_format);
-    start.cpu_mask = packed(registry->cpu_mask);
-    start.fake_script = packed(settings->fake_script);
+    start.kv_format = wire_str(settings->kv_format);
+    start.cpu_mask = wire_str(registry->cpu_mask);
+    start.fake_script = wire_str(settings->fake_script);
     start.guard_allocations = registry->limits.guard_allocations;
     instance->model->n_starts++;
     registry->events->counts[COUNT_ENGINE_STARTS]++;

@@ -1,5 +1,6 @@
 #include "stream/report.h"
 #include "base/clock.h"
+#include "proto/wire.h"
 #include "registry/model_entry.h"
 #include <stdio.h>
 
@@ -196,7 +197,7 @@ static void tell_done(struct stream *stream)
         const struct stop_text *stop = &stream->request.stops[stream->end.stop];
 
         done.stop.len = stop->n;
-        memcpy(&done.stop.data, &stop->bytes, sizeof(done.stop.data)); /* packing leaves it alone */
+        done.stop.data = wire_message(stop->bytes);
     }
     stream->sink->on_done(stream->owner, &done);
 }

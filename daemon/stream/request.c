@@ -305,7 +305,7 @@ int request_refused(struct streams *streams, const struct grant *grant, int code
     if (usage) {
         usage->n_refused++;
     }
-    return code < 0 ? err_up(code) : code;
+    return err_pass(code);
 }
 
 static int check_quota(const struct request *request, uint32_t *ret_retry_ms, struct diag *diag)

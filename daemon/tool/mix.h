@@ -32,7 +32,7 @@ extern const struct mix mixes[];
 /* Returns the mix of that name, in upper or lower case, or NULL. */
 const struct mix *mix_find(const char *name);
 
-/* Returns the value of general.file_type for a file with most of its matrices in @type; MIX_FILE_MANY: no mix has it. */
+/* Returns the general.file_type of a file with most of its matrices in @type; MIX_FILE_MANY: no mix has it. */
 uint32_t mix_file_type(uint32_t type);
 
 /* Returns whether @tensor is a matrix that may be rounded; norms, biases and other vectors are not. */

@@ -1,5 +1,6 @@
 /* Loading, unloading, files that change, reload and the end of a hub. */
 #include "hub_fixture.h"
+#include "proto/wire.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -52,9 +53,9 @@ static int try_load(struct loader *loader, const char *name, const char *file, s
     Sotto__V1__LoadModel ask = SOTTO__V1__LOAD_MODEL__INIT;
 
     memset(loader, 0, sizeof(*loader));
-    memcpy(&ask.name, &name, sizeof(ask.name));
+    ask.name = wire_str(name);
     if (file) {
-        memcpy(&ask.file, &file, sizeof(ask.file));
+        ask.file = wire_str(file);
     }
     return hub_load(fixture.hub, &ask, &fixture.grant, on_progress, on_loaded, loader, &loader->ticket, diag);
 }
