@@ -214,9 +214,9 @@ def serving(**named):
         yield daemon, client
 
 
-def settle(daemon, before):
+def settle(daemon, before, patience_s=PATIENCE_S):
     """Waits until what is held now is what was held() before."""
-    end = time.monotonic() + PATIENCE_S
+    end = time.monotonic() + patience_s
     now = None
     while now != before and time.monotonic() < end:
         try:

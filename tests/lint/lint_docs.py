@@ -2,8 +2,8 @@
 """The documents name files, folders and functions that exist, and every module has a row.
 
 A name stands between backquotes, outside blocks of code. A path is looked for at the top of the repository, below the
-roots of the modules, and beside the page; the name of a file alone may lie in any folder. A part in upper case stands for
-any word: `arch_X.c`, `NAME_scan()`.
+roots of the modules, and beside the page; the name of a file alone may lie in any folder. NAME, MODULE, SET and X stand
+for any word: `arch_X.c`, `NAME_scan()`.
 """
 import fnmatch
 import os
@@ -20,7 +20,7 @@ LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)\s]*)?\)")
 FILE = re.compile(r"(?!build/)[\w*-][\w./*-]*\.(?:c|h|py|md|txt|proto|svg|board)")
 FOLDER = re.compile(r"(?!build\b)[a-z][\w-]*/|(?:daemon|driver-shim|proto|clients|systemd|tests|docs)(?:/[\w*-]+)+/?")
 CALL = re.compile(r"(\w+)\(\)")
-STANDS_FOR_ANY = re.compile(r"(?<=[_/])[A-Z]+(?![A-Za-z0-9])|(?<![A-Za-z0-9])[A-Z]+(?=[_/.])")
+STANDS_FOR_ANY = re.compile(r"(?<![A-Za-z0-9])(?:NAME|MODULE|SET|X)(?![A-Za-z0-9])")
 MODULES = "tests/lint/layers.txt"
 MODULE_PAGES = ("docs/architecture.md", "driver-shim/README.md")
 
@@ -83,7 +83,7 @@ def sample(page_text, found):
 RULES = [
     ("docs", "the documents name files and functions that exist", check_names, [
         sample("See `daemon/kern`, `kern/kern.c`, `kern.c`, `tests/lint`, `kern/` and [b](b.md#part).\n", False),
-        sample("A family is `model/arch_X.c`; `kern_dot()`, `kern_X()` compute.\n", False),
+        sample("A family is `model/arch_X.c`; `kern_dot()`, `kern_X()` compute; `daemon/MODULE/NAME.c`.\n", False),
         sample("`sotto plan FILE`, `build/live/a.md`, `/etc/a.txt`, `a/b` are no files of ours.\n", False),
         sample("```\n`kern/gone.c`\n```\n", False),
         sample("See `kern/gone.c`.\n", True),
