@@ -36,8 +36,8 @@ int wire_unpack(struct wire *wire, const ProtobufCMessageDescriptor *type, const
 /* Appends the head and the packed @message to @out. BUF_OK, BUF_FULL (nothing was changed), or -ENOMEM. */
 int wire_pack(const ProtobufCMessage *message, struct buf *out);
 
-/* Strings, and messages and bytes, inside a message that is only packed: protobuf-c's pointers are not const, but packing does not
- * write. */
+/* Strings, and messages and bytes, inside a message that is only packed: protobuf-c's pointers are not const, but
+ * packing does not write. */
 static inline char *wire_str(const char *text)
 {
     return (char *)(uintptr_t)text;

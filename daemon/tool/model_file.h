@@ -21,8 +21,8 @@ enum model_file_outcome {
     MODEL_FILE_REFUSED, /* it can't be opened, or is not a GGUF file: @diag */
 };
 
-/* Opens @path and parses its head. Returns a model_file_outcome or a fault; unless it is MODEL_FILE_OK, there is nothing
- * to close. */
+/* Opens @path and parses its head. Returns a model_file_outcome or a fault; unless it is MODEL_FILE_OK, there is
+ * nothing to close. */
 int model_file_open(struct model_file *file, const char *path, struct diag *diag);
 
 /* Maps the data: the bytes of a tensor begin at file->map + offset. Returns 0 or a fault. */
