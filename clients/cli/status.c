@@ -147,13 +147,13 @@ static void print_governor(const struct sotto_status *status)
     for (size_t i = 0; i < status->n_governor; i++) {
         const struct sotto_governor *governor = &status->governor[i];
 
-        bool is_device = strcmp(governor->place, "device") == 0;
+        bool is_device = strcmp(governor->processor, "device") == 0;
         bool is_free = strcmp(governor->cause, "free") == 0; /* nothing limits it */
 
         if (is_device && status->n_devices == 0) {
             continue;
         }
-        printf("%s: %s for %.1f s%s%s; %.1f %% of the time", governor->place, governor->mode,
+        printf("%s: %s for %.1f s%s%s; %.1f %% of the time", governor->processor, governor->mode,
                (double)governor->since_ms / 1000, is_free ? "" : ", because of ",
                is_free ? "" : cause_words(governor->cause), governor->duty_permille / 10.0);
         if (governor->slice_us > 0) {

@@ -85,7 +85,7 @@ static void claim_chosen(struct devices *devices)
         log_info("device", "event: claimed, node: %s, chip: %s", device->render.path, device->name);
     } else {
         if (is_news(devices, view->diag.text)) {
-            log_warn("device", "event: not-claimed, node: %s: %s", device->render.path, view->diag.text);
+            log_warn("device", "event: not-claimed, node: %s, why: %s", device->render.path, view->diag.text);
         }
     }
 }
@@ -139,7 +139,7 @@ static void on_looked(uv_work_t *work, int status)
     } else {
         drop_claim(devices);
         if (is_news(devices, devices->view.diag.text)) {
-            log_info("device", "event: none, %s", devices->view.diag.text);
+            log_info("device", "event: no-device, why: %s", devices->view.diag.text);
         }
     }
     if (devices->again) {

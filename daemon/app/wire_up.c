@@ -150,7 +150,7 @@ void sottod_event(void *owner, const char *topic, const char *name, const char *
         report_status(sottod);
     }
     /* The first inventory of sotto-sense may include a device that came after the first search. */
-    if (strcmp(name, "devices-changed") == 0 || strcmp(name, "sense-there") == 0) {
+    if (strcmp(name, "devices-changed") == 0 || strcmp(name, "sense-ready") == 0) {
         devices_look(&sottod->devices);
     }
 }
@@ -535,7 +535,7 @@ static int serve(struct sottod *sottod)
     start_handles(sottod);
     move(sottod, SOTTOD_SERVING);
     notify_ready();
-    log_info("app", "sottod %s is ready, with %zu models", SOTTO_VERSION, sottod->config->n_models);
+    log_info("app", "sottod %s is ready; models: %zu", SOTTO_VERSION, sottod->config->n_models);
     if (sottod->config->n_models == 0) {
         log_warn("app", "no model is configured: add one to the configuration, or start with --model NAME=FILE");
     }

@@ -132,7 +132,7 @@ static int collect_never(struct instance *instance)
     const uint32_t *unused = vocab_never(instance->vocab, &n_unused);
     uint32_t n_padding = instance->facts.n_vocab > n_vocab ? instance->facts.n_vocab - n_vocab : 0;
 
-    instance->never = mem_alloc(MEM_WORDS, (n_unused + n_padding) * sizeof(*unused));
+    instance->never = mem_alloc(MEM_TEXT, (n_unused + n_padding) * sizeof(*unused));
     if (!instance->never) {
         return err_new(-ENOMEM);
     }

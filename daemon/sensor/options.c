@@ -41,7 +41,7 @@ static const struct arg_row rows[OPTION_COUNT + 1] = {
                         "the display, else the first that can draw." },
     [OPTION_FOREGROUND] = { "foreground", 'f', ARG_FLAG, NULL, NULL,
                             "Log for a terminal, with times, even if standard error is the journal." },
-    [OPTION_HELP] = { "help", 'h', ARG_FLAG, NULL, NULL, "Print this page." },
+    [OPTION_HELP] = { "help", 'h', ARG_FLAG, NULL, NULL, "Print this help." },
     [OPTION_VERSION] = { "version", 0, ARG_FLAG, NULL, NULL, "Print the version." },
 };
 

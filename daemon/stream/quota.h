@@ -3,7 +3,7 @@
  *
  * Checks the bounds that need neither model nor text: live and waiting requests of a user, the waiting requests of all
  * users, memory, and budgets. A request that is refused is told when to retry, and keeps its place in line until then
- * (sched/comeback.h).
+ * (sched/retry.h).
  */
 #ifndef SOTTO_STREAM_QUOTA_H
 #define SOTTO_STREAM_QUOTA_H

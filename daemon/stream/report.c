@@ -17,7 +17,7 @@ void report_accepted(struct stream *stream)
         return;
     }
     snprintf(name, sizeof(name), "%s", stream->instance->model->settings.name);
-    accepted.place = queue_position(&stream->streams->queue, &stream->job, clock_mono_us());
+    accepted.queue_position = queue_position(&stream->streams->queue, &stream->job, clock_mono_us());
     accepted.prompt_tokens = stream->journal.n_prompt;
     accepted.max_tokens = stream->request.max_tok;
     accepted.seed = stream->request.sampler.seed;

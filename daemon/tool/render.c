@@ -72,7 +72,7 @@ static int open_source(struct source *source, const char *path, const char **ret
     if (r <= 0) {
         return r ? r : open_model(source, &file, diag);
     }
-    r = file_read(path, MEM_WORDS, INPUT_MAX, &source->text, &n, diag);
+    r = file_read(path, MEM_TEXT, INPUT_MAX, &source->text, &n, diag);
     if (r) {
         *ret_about = NULL; /* the sentence begins with the path */
         return r;
@@ -115,8 +115,8 @@ static int render(const struct tool_call *call, const char *template_path, const
     int r;
 
     localtime_r(&now, &local);
-    buf_init(&out, MEM_WORDS, OUTPUT_MAX);
-    r = file_read(input_path, MEM_WORDS, INPUT_MAX, &input, &n, &diag);
+    buf_init(&out, MEM_TEXT, OUTPUT_MAX);
+    r = file_read(input_path, MEM_TEXT, INPUT_MAX, &input, &n, &diag);
     if (r) {
         return tool_fail(call, NULL, &diag, r); /* the sentence begins with the path */
     }

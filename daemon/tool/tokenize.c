@@ -44,7 +44,7 @@ static int digit(char c)
 /* Returns the bytes that @hex spells; NULL if it has an odd number of digits, or another character. */
 static uint8_t *read_hex(const char *hex, size_t *ret_n)
 {
-    cleanup(mem_freep) uint8_t *bytes = mem_alloc(MEM_WORDS, strlen(hex) / 2 + 1);
+    cleanup(mem_freep) uint8_t *bytes = mem_alloc(MEM_TEXT, strlen(hex) / 2 + 1);
     size_t n = 0;
 
     for (; bytes && *hex; hex += 2) {

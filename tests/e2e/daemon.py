@@ -235,7 +235,7 @@ def held(status):
     and an engine holds the message of the moment, and does not count.
     """
     figures = {row.kind: row.bytes for row in status.memory if row.holder == "sottod" and
-               row.kind in ("stream", "wire", "sched", "words")}
+               row.kind in ("stream", "wire", "sched", "text")}
     figures["descriptors"] = status.descriptors
     figures["connections"] = status.connections
     for model in status.models:

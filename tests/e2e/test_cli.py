@@ -584,7 +584,7 @@ REPORT = pb.StatusReport(
                            age_ms=2500, in_use=True, why="it hangs", history=[60000, 61500]),
              pb.SensorInfo(quantity="graphics load", name="fdinfo", unit="permille", state=pb.SENSOR_OK, value=123,
                            blind_permille=45)],
-    governor=[pb.GovernorInfo(place="cores", mode="shared", cause="heat", slice_us=2000, duty_permille=456, rows=8,
+    governor=[pb.GovernorInfo(processor="cores", mode="shared", cause="heat", slice_us=2000, duty_permille=456, rows=8,
                               class_gate=pb.CLASS_INTERACTIVE, since_ms=1500, changes=3)],
     accounts=[pb.AccountInfo(uid=1000, tokens=77, energy_uj=2500000, energy_source=pb.ENERGY_MEASURED, requests=2,
                              refused=1)], sessions=3)

@@ -37,7 +37,7 @@ struct client {
     Sotto__V1__Sampling sampling;
     Sotto__V1__TokenIds ids;
     uint32_t n_accepted;
-    uint32_t place;
+    uint32_t queue_position;
     uint32_t prompt_tokens;
     uint64_t seed;
     char numerics[64];

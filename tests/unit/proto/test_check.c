@@ -398,9 +398,10 @@ START_TEST(the_message_names_the_offset_of_the_bad_byte)
 }
 END_TEST
 
-/* A field of the schema without a row would not be checked. */
+/* A field of the schema without a row would not be checked; a message without a list would end the daemon. */
 static void each_field_has_a_row(const ProtobufCMessageDescriptor *type)
 {
+    ck_assert_msg(check_has_list(type), "%s has no list", type->short_name);
     for (unsigned i = 0; i < type->n_fields; i++) {
         const ProtobufCFieldDescriptor *field = &type->fields[i];
 
