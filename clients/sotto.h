@@ -188,9 +188,9 @@ enum sotto_event_kind {
 };
 
 struct sotto_accepted {
-    uint32_t place;         /* requests before this one in its queue; 0: it is next */
-    uint32_t prompt_tokens; /* 0: not counted yet */
-    uint32_t max_tokens;    /* in force, as are the following */
+    uint32_t queue_position; /* requests before this one in its queue; 0: it is next */
+    uint32_t prompt_tokens;  /* 0: not counted yet */
+    uint32_t max_tokens;     /* in force, as are the following */
     uint64_t seed;
     const char *model;
     enum sotto_class priority;
@@ -229,10 +229,10 @@ enum sotto_notice_kind {
 struct sotto_notice {
     enum sotto_notice_kind kind;
     const char *detail;
-    uint32_t place;       /* QUEUED: as in sotto_accepted */
-    uint32_t first_token; /* MOVED: the first one that has the numerics @to */
-    const char *from;     /* MOVED */
-    const char *to;       /* MOVED; RUNNING after loading: the numerics in force */
+    uint32_t queue_position; /* QUEUED: as in sotto_accepted */
+    uint32_t first_token;    /* MOVED: the first one that has the numerics @to */
+    const char *from;        /* MOVED */
+    const char *to;          /* MOVED; RUNNING after loading: the numerics in force */
 };
 
 enum sotto_finish {
@@ -419,10 +419,10 @@ struct sotto_sensor {
 
 /* How much of a processor sotto may use now. */
 struct sotto_governor {
-    const char *place; /* the processor: "device" (GPU), "cores" (CPU) */
-    const char *mode;  /* "full", "shared", "thin", "cpu", "paused" */
-    const char *cause; /* "heat" */
-    uint32_t slice_us; /* of uninterrupted work at most; 0: no limit */
+    const char *processor; /* "device" (GPU), "cores" (CPU) */
+    const char *mode;      /* "full", "shared", "thin", "cpu", "paused" */
+    const char *cause;     /* "heat" */
+    uint32_t slice_us;     /* of uninterrupted work at most; 0: no limit */
     uint32_t duty_permille;
     uint32_t rows;               /* of a step at most; 0: no limit but the engine's */
     enum sotto_class class_gate; /* lower classes wait */

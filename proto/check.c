@@ -302,6 +302,7 @@ static int check_sampling(const void *message, const struct field_path *path, st
 
 #define ROWS(rules) rules, COUNTOF(rules)
 
+/* Every message that a client can send has a list here, an empty one as well. */
 static const struct rule_list lists[] = {
     { &sotto__v1__hello__descriptor, ROWS(hello_rules), check_hello },
     { &sotto__v1__generate__descriptor, ROWS(generate_rules), check_generate },
@@ -557,6 +558,11 @@ int check_client_frame(const Sotto__V1__ClientFrame *frame, struct diag *diag)
     assert(field && field->type == PROTOBUF_C_TYPE_MESSAGE);
     path.name = field->name;
     return check_message((const ProtobufCMessage *)frame->hello, &path, diag);
+}
+
+bool check_has_list(const ProtobufCMessageDescriptor *type)
+{
+    return find_list(type) != NULL;
 }
 
 bool check_has_row(const ProtobufCMessageDescriptor *type, const char *field)

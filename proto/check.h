@@ -23,7 +23,10 @@ int check_client_frame(const Sotto__V1__ClientFrame *frame, struct diag *diag);
 /* Returns true for the name of a model or client: 1 to LIMIT_NAME of [A-Za-z0-9._:/-]. */
 bool check_name(const char *name);
 
-/* Returns true if the table has a row for @field of the message @type. A test asks for every field of the schema. */
+/* Returns true if the tables have a list for the message @type, which an empty message needs as well. */
+bool check_has_list(const ProtobufCMessageDescriptor *type);
+
+/* Returns true if that list has a row for @field. A test asks for every message and field of the schema. */
 bool check_has_row(const ProtobufCMessageDescriptor *type, const char *field);
 
 #endif

@@ -1,5 +1,6 @@
 /*
  * Wire: protobuf-c under a ceiling
+ *
  * Unpacking multiplies: a megabyte of two-byte fields takes up to 60 times its size from malloc. Here every unpack
  * draws from an arena of LIMIT_UNPACK_FACTOR times the frame plus LIMIT_UNPACK_EXTRA, which is reset for the next
  * frame, so an attack costs its sender a refusal and us nothing. A message lives until the next wire_unpack() with the
@@ -36,8 +37,8 @@ int wire_unpack(struct wire *wire, const ProtobufCMessageDescriptor *type, const
 /* Appends the head and the packed @message to @out. BUF_OK, BUF_FULL (nothing was changed), or -ENOMEM. */
 int wire_pack(const ProtobufCMessage *message, struct buf *out);
 
-/* Strings and messages inside a message that is only packed: protobuf-c's pointers are not const, but packing does not
- * write. */
+/* Strings, messages and bytes inside a message that is only packed: protobuf-c's pointers are not const, but packing
+ * does not write. */
 static inline char *wire_str(const char *text)
 {
     return (char *)(uintptr_t)text;

@@ -31,7 +31,7 @@ enum cli_row {
     { "socket", 0, ARG_TEXT, "PATH", NULL, "the daemon's socket, in place of the default ones" },                      \
         { "json", 0, ARG_FLAG, NULL, NULL, "print JSON" },                                                             \
     {                                                                                                                  \
-        "help", 'h', ARG_FLAG, NULL, NULL, "show this page"                                                            \
+        "help", 'h', ARG_FLAG, NULL, NULL, "show this help"                                                            \
     }
 
 #define CLI_WORDS_MAX 16 /* plain arguments of a command; `watch` takes most: a name for each topic */

@@ -140,9 +140,8 @@ const struct command cmd_load = {
     .name = "load",
     .summary = "load a model and wait for it",
     .words = "NAME",
-    .about =
-        "Loads the model NAME and waits until it is ready, with progress on standard error. A load that was begun\n"
-        "goes on without this command; several such commands share one load.",
+    .about = "Loads the model NAME and waits until it is ready, with progress on standard error. The load\n"
+             "goes on if this command ends early; several such commands share one load.",
     .rows = load_rows,
     .least = 1,
     .most = 1,

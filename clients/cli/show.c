@@ -292,7 +292,7 @@ static const struct show_field sensor_fields[] = {
 };
 
 static const struct show_field governor_fields[] = {
-    { FIELD(sotto_governor, place) },
+    { FIELD(sotto_governor, processor) },
     { FIELD(sotto_governor, mode) },
     { FIELD(sotto_governor, cause) },
     { FIELD(sotto_governor, slice_us) },

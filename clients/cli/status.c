@@ -7,7 +7,31 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const struct arg_row rows[] = { CLI_ROWS, { NULL } };
+enum status_row {
+    STATUS_ALL = CLI_ROWS_COUNT,
+};
+
+static const struct arg_row status_rows[] = {
+    CLI_ROWS,
+    [STATUS_ALL] = { "all", 0, ARG_FLAG, NULL, NULL, "also print the counters that are 0" },
+    { NULL },
+};
+
+static const struct arg_row reload_rows[] = { CLI_ROWS, { NULL } };
+
+struct status {
+    bool is_all; /* --all */
+};
+
+static int take(struct cli *cli, const struct arg_found *found, void *owner)
+{
+    struct status *options = owner;
+
+    (void)cli;
+    (void)found;
+    options->is_all = true;
+    return CLI_OK;
+}
 
 static void print_models(const struct sotto_status *status)
 {
@@ -92,21 +116,46 @@ static void print_sensors(const struct sotto_status *status)
     }
 }
 
+/* Returns words for people for the governor's cause, or the cause itself if it is of a later daemon. */
+static const char *cause_words(const char *cause)
+{
+    static const struct {
+        const char *cause;
+        const char *words;
+    } causes[] = {
+        { "hint", "a hint of the compositor" },
+        { "heat", "the temperature" },
+        { "trip", "a temperature limit of the system" },
+        { "power", "the power limit" },
+        { "pressure", "scarce memory" },
+        { "sleep", "the suspend of the machine" },
+        { "blind-graphics", "an unknown load of the graphics" },
+        { "blind-heat", "an unknown temperature" },
+    };
+
+    for (size_t i = 0; i < COUNTOF(causes); i++) {
+        if (strcmp(cause, causes[i].cause) == 0) {
+            return causes[i].words;
+        }
+    }
+    return cause;
+}
+
 /* Prints how much of each processor sotto may use; there is a row of the device even if the machine has none. */
 static void print_governor(const struct sotto_status *status)
 {
     for (size_t i = 0; i < status->n_governor; i++) {
         const struct sotto_governor *governor = &status->governor[i];
 
-        bool is_device = strcmp(governor->place, "device") == 0;
+        bool is_device = strcmp(governor->processor, "device") == 0;
         bool is_free = strcmp(governor->cause, "free") == 0; /* nothing limits it */
 
         if (is_device && status->n_devices == 0) {
             continue;
         }
-        printf("%s: %s for %.1f s%s%s; %.1f %% of the time", governor->place, governor->mode,
-               (double)governor->since_ms / 1000, is_free ? "" : ", because of ", is_free ? "" : governor->cause,
-               governor->duty_permille / 10.0);
+        printf("%s: %s for %.1f s%s%s; %.1f %% of the time", governor->processor, governor->mode,
+               (double)governor->since_ms / 1000, is_free ? "" : ", because of ",
+               is_free ? "" : cause_words(governor->cause), governor->duty_permille / 10.0);
         if (governor->slice_us > 0) {
             printf(", %.1f ms at a stretch", governor->slice_us / 1000.0);
         }
@@ -169,7 +218,23 @@ static void print_memory(const struct sotto_status *status)
     }
 }
 
-static void print_status(const struct sotto_status *status)
+static void print_counters(const struct sotto_status *status, bool is_all)
+{
+    size_t n_hidden = 0;
+
+    for (size_t i = 0; i < status->n_counters; i++) {
+        if (is_all || status->counters[i].value > 0) {
+            printf("%s %" PRIu64 "\n", status->counters[i].name, status->counters[i].value);
+        } else {
+            n_hidden++;
+        }
+    }
+    if (n_hidden > 0) {
+        printf("counters that are 0 (--all prints them): %zu\n", n_hidden);
+    }
+}
+
+static void print_status(const struct sotto_status *status, bool is_all)
 {
     printf("%s, up %" PRIu64 " s; connections: %u, file descriptors: %u\n", status->server, status->uptime_ms / 1000,
            status->connections, status->descriptors);
@@ -188,9 +253,7 @@ static void print_status(const struct sotto_status *status)
     print_sensors(status);
     print_governor(status);
     print_memory(status);
-    for (size_t i = 0; i < status->n_counters; i++) {
-        printf("%s %" PRIu64 "\n", status->counters[i].name, status->counters[i].value);
-    }
+    print_counters(status, is_all);
 }
 
 static enum sotto_code send_status(struct sotto *sotto, struct reply *reply, struct sotto_error *error)
@@ -200,10 +263,12 @@ static enum sotto_code send_status(struct sotto *sotto, struct reply *reply, str
 
 static void show_report(const struct reply *reply, const struct sotto_event *event)
 {
+    const struct status *options = reply->options;
+
     if (reply->cli->json) {
         show_line(show_status(event->status));
     } else {
-        print_status(event->status);
+        print_status(event->status, options->is_all);
     }
 }
 
@@ -234,7 +299,9 @@ const struct command cmd_status = {
     .summary = "show what the daemon is doing",
     .words = "",
     .about = "Shows models, engines, requests by class, users, devices, sensors, the governor, memory, and counters.",
-    .rows = rows,
+    .rows = status_rows,
+    .options_bytes = sizeof(struct status),
+    .take = take,
     .send = send_status,
     .show = show_report,
 };
@@ -245,7 +312,7 @@ const struct command cmd_reload = {
     .words = "",
     .about = "Lets the daemon read its configuration again. If it has errors it is refused with the reason, and the\n"
              "old one stays in force. For administrators.",
-    .rows = rows,
+    .rows = reload_rows,
     .send = send_reload,
     .show = show_applied,
 };

@@ -43,7 +43,7 @@ static int make_accepted(struct sotto *sotto, const Sotto__V1__ServerFrame *fram
     const Sotto__V1__Accepted *from = frame->accepted;
 
     *to = (struct sotto_accepted){
-        .place = from->place,
+        .queue_position = from->queue_position,
         .prompt_tokens = from->prompt_tokens,
         .max_tokens = from->max_tokens,
         .seed = from->seed,
@@ -88,7 +88,7 @@ static int make_notice(struct sotto *sotto, const Sotto__V1__ServerFrame *frame,
     *to = (struct sotto_notice){
         .kind = (enum sotto_notice_kind)from->kind,
         .detail = from->detail,
-        .place = from->place,
+        .queue_position = from->queue_position,
         .first_token = from->first_token,
         .from = from->from,
         .to = from->to,

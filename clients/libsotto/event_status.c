@@ -115,7 +115,7 @@ static void copy_governor(void *to, const void *from)
     const Sotto__V1__GovernorInfo *one = from;
 
     *(struct sotto_governor *)to = (struct sotto_governor){
-        .place = one->place,
+        .processor = one->processor,
         .mode = one->mode,
         .cause = one->cause,
         .slice_us = one->slice_us,

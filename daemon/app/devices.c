@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "proto/wire.h"
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -84,7 +85,7 @@ static void claim_chosen(struct devices *devices)
         log_info("device", "event: claimed, node: %s, chip: %s", device->render.path, device->name);
     } else {
         if (is_news(devices, view->diag.text)) {
-            log_warn("device", "event: not-claimed, node: %s: %s", device->render.path, view->diag.text);
+            log_warn("device", "event: not-claimed, node: %s, why: %s", device->render.path, view->diag.text);
         }
     }
 }
@@ -138,7 +139,7 @@ static void on_looked(uv_work_t *work, int status)
     } else {
         drop_claim(devices);
         if (is_news(devices, devices->view.diag.text)) {
-            log_info("device", "event: none, %s", devices->view.diag.text);
+            log_info("device", "event: no-device, why: %s", devices->view.diag.text);
         }
     }
     if (devices->again) {
@@ -190,7 +191,7 @@ static char *load_source(const Sotto__V1__StatusReport *report, const char *node
             return report->devices[i]->load_source;
         }
     }
-    return (char *)(uintptr_t) "";
+    return wire_str("");
 }
 
 /* Returns whether sotto-sense reads another device than @node, as one with a unit of its own may. */
@@ -221,18 +222,17 @@ void devices_describe(struct devices *devices, Sotto__V1__StatusReport *report)
         snprintf(devices->versions[i], sizeof(devices->versions[i]), "%s %d.%d.%d", device->driver, device->version[0],
                  device->version[1], device->version[2]);
         sotto__v1__device_info__init(info);
-        info->node = (char *)(uintptr_t)node;
+        info->node = wire_str(node);
         info->load_source = load_source(report, node);
-        info->driver =
-            device->version[0] || device->version[1] ? devices->versions[i] : (char *)(uintptr_t)device->driver;
-        info->chip = (char *)(uintptr_t)device->name;
+        info->driver = device->version[0] || device->version[1] ? devices->versions[i] : wire_str(device->driver);
+        info->chip = wire_str(device->name);
         info->chosen = view->outcome == CHOICE_OK && view->choice.chosen == i;
         info->claimed = info->chosen && devices->claimed[0];
         info->why =
             info->chosen && !devices->claimed[0] && diag_is_set(&view->diag) ? view->diag.text : view->choice.why[i];
         if (info->chosen && reads_another(report, node)) {
-            info->why = (char *)(uintptr_t) "its load is unknown: sotto-sense reads another device; start "
-                                            "sotto-sense with --device";
+            info->why = wire_str("its load is unknown: sotto-sense reads another device; start "
+                                 "sotto-sense with --device");
         }
         devices->list[i] = info;
     }

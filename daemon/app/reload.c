@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "config/config_keys.h"
+#include "proto/wire.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -61,7 +62,7 @@ static char **list_of(const struct changes *changes, bool waits, size_t *ret_n)
 
     for (size_t i = 0; list && i < changes->n; i++) {
         if (changes->list[i].waits == waits) {
-            list[n++] = (char *)(uintptr_t)changes->list[i].path;
+            list[n++] = wire_str(changes->list[i].path);
         }
     }
     *ret_n = n;

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "ipc/listener.h"
 #include "proto/limit.h"
+#include "proto/wire.h"
 #include <assert.h>
 #include <errno.h>
 #include <grp.h>
@@ -75,7 +76,7 @@ static void on_describe(void *owner, const struct grant *grant, Sotto__V1__Statu
     struct sottod *sottod = owner;
 
     if (grant->admin && sottod->config->file) {
-        report->config_file = (char *)(uintptr_t)sottod->config->file;
+        report->config_file = wire_str(sottod->config->file);
     }
     report->config_generation = sottod->generation;
     devices_describe(&sottod->devices, report);
@@ -149,7 +150,7 @@ void sottod_event(void *owner, const char *topic, const char *name, const char *
         report_status(sottod);
     }
     /* The first inventory of sotto-sense may include a device that came after the first search. */
-    if (strcmp(name, "devices-changed") == 0 || strcmp(name, "sense-there") == 0) {
+    if (strcmp(name, "devices-changed") == 0 || strcmp(name, "sense-ready") == 0) {
         devices_look(&sottod->devices);
     }
 }
@@ -534,7 +535,7 @@ static int serve(struct sottod *sottod)
     start_handles(sottod);
     move(sottod, SOTTOD_SERVING);
     notify_ready();
-    log_info("app", "sottod %s is ready, with %zu models", SOTTO_VERSION, sottod->config->n_models);
+    log_info("app", "sottod %s is ready; models: %zu", SOTTO_VERSION, sottod->config->n_models);
     if (sottod->config->n_models == 0) {
         log_warn("app", "no model is configured: add one to the configuration, or start with --model NAME=FILE");
     }

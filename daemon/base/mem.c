@@ -50,7 +50,7 @@ static _Thread_local struct {
 static _Thread_local int64_t fail_after = -1; /* allocations that still succeed; below 0: all do */
 
 static const char *const kind_names[MEM_KIND_COUNT] = {
-    [MEM_MISC] = "misc", [MEM_WIRE] = "wire",       [MEM_STREAM] = "stream", [MEM_WORDS] = "words",
+    [MEM_MISC] = "misc", [MEM_WIRE] = "wire",       [MEM_STREAM] = "stream", [MEM_TEXT] = "text",
     [MEM_FILE] = "file", [MEM_SCHED] = "sched",     [MEM_LOOP] = "loop",     [MEM_WEIGHTS] = "weights",
     [MEM_KV] = "kv",     [MEM_SCRATCH] = "scratch",
 };

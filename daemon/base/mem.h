@@ -16,7 +16,7 @@ enum mem_kind {
     MEM_MISC,    /* start-up, configuration, names */
     MEM_WIRE,    /* connections: bytes read or not yet sent */
     MEM_STREAM,  /* streams, journals, sessions */
-    MEM_WORDS,   /* vocabularies, templates, tokenising jobs */
+    MEM_TEXT,    /* vocabularies, templates, tokenising jobs */
     MEM_FILE,    /* heads of model files */
     MEM_SCHED,   /* jobs, accounts, queues */
     MEM_LOOP,    /* libuv */

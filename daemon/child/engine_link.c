@@ -555,7 +555,7 @@ int engine_start(struct engine_link **ret_link, uv_loop_t *loop, const struct en
     connect_up(link, loop, spec->path);
     if (link->state == ENGINE_STARTING) {
         order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_START;
-        memcpy(&order.start, &start, sizeof(start));
+        order.start = wire_message(start);
         engine_tell(link, &order);
         arm(link, START_MS);
     }

@@ -129,7 +129,7 @@ void dispatcher_run(struct dispatcher *dispatcher)
     in.is_asleep = dispatcher->governor_loop->is_asleep;
     end_the_late(&streams->queue, in.boot_us);
     sessions_end_idle(dispatcher->sessions, in.boot_us);
-    dispatch_real_limits(&streams->dispatch, in.limits, real);
+    dispatch_effective_limits(&streams->dispatch, in.limits, real);
     admit_mark_urgent(&streams->queue, real, in.boot_us);
     dispatcher_assign_slots(dispatcher, &in);
     dispatch_next(&streams->dispatch, &streams->queue, &dispatcher->planner, &in, &order);

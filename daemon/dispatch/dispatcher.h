@@ -25,7 +25,7 @@ struct dispatcher {
 int dispatcher_init(struct dispatcher *dispatcher, struct streams *streams, struct sessions *sessions,
                     struct governor_loop *governor_loop);
 
-/* Undoes dispatcher_init(); not after dispatcher_start(). Does nothing if that has failed. */
+/* Undoes dispatcher_init(); not after dispatcher_start(). Does nothing if dispatcher_init() failed. */
 void dispatcher_drop(struct dispatcher *dispatcher);
 
 /* Puts the alarm into the loop; from here on it is closed by dispatcher_close(). */

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "dispatch/dispatcher_part.h"
-#include "registry/model.h"
+#include "registry/model_entry.h"
 #include "session/pins.h"
 #include "stream/slot.h"
 

@@ -165,7 +165,8 @@ void dispatcher_on_opened(struct dispatcher *dispatcher, struct instance *instan
     learn_shared(&instance->eq, opened->pages_free);
 }
 
-/* Lets a stream whose lent sequence could not go on wait for one of its own. Returns false if none would do either. */
+/* Lets a stream wait for a sequence of its own after the lent one could not go on. Returns false if none would do
+ * either. */
 static bool try_another(struct stream *stream, const Sotto__Engine__Refused *refused)
 {
     bool may_open = refused->why == SOTTO__ENGINE__REFUSAL__REFUSAL_NO_PAGES ||

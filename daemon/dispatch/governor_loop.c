@@ -20,16 +20,16 @@
 
 /* ---- what the governor is told */
 
-uint64_t governor_loop_held_us(const struct governor_loop *loop, enum processor place, uint64_t now_us)
+uint64_t governor_loop_held_us(const struct governor_loop *loop, enum processor processor, uint64_t now_us)
 {
     const struct dispatch *dispatch = &loop->streams->dispatch;
-    uint64_t held_us = loop->held_us[place];
+    uint64_t held_us = loop->held_us[processor];
 
     for (size_t i = 0; i < DISPATCH_STEPS; i++) {
         const struct dispatch_step *step = &dispatch->steps[i];
 
-        if ((step->state == DISPATCH_RUNNING || step->state == DISPATCH_SUSPENDING) && step->eq->processor == place &&
-            now_us > step->from_us) {
+        if ((step->state == DISPATCH_RUNNING || step->state == DISPATCH_SUSPENDING) &&
+            step->eq->processor == processor && now_us > step->from_us) {
             held_us += now_us - step->from_us;
         }
     }

@@ -65,8 +65,8 @@ void governor_loop_on_sample(struct governor_loop *loop, bool early);
 void governor_loop_slice_ended(struct governor_loop *loop, const struct dispatch_step *step, uint64_t held_us,
                                bool done);
 
-/* Returns the time that slices have held @place, ever, with those that run at @now_us. */
-uint64_t governor_loop_held_us(const struct governor_loop *loop, enum processor place, uint64_t now_us);
+/* Returns the time that slices have held @processor, ever, with those that run at @now_us. */
+uint64_t governor_loop_held_us(const struct governor_loop *loop, enum processor processor, uint64_t now_us);
 
 /* Takes a compositor's hint. @compositor is the connection's, and stays where it is until governor_loop_hint_ends(). */
 void governor_loop_hint(struct governor_loop *loop, struct compositor *compositor, const Sotto__V1__GraphicsHint *hint);

@@ -26,20 +26,20 @@ static const char *const reasons[GOVERNOR_CAUSE_COUNT] = {
 
 /* ---- events */
 
-const char *governor_report_place(enum processor place)
+const char *governor_report_processor(enum processor processor)
 {
     static const char *const names[PROCESSOR_COUNT] = {
         [PROCESSOR_GPU] = "device",
         [PROCESSOR_CPU] = "cores",
     };
 
-    return names[place];
+    return names[processor];
 }
 
-static void tell_place(const struct governor *governor, enum processor place, const struct governor_limits *was,
-                       struct events *events)
+static void tell_processor(const struct governor *governor, enum processor processor, const struct governor_limits *was,
+                           struct events *events)
 {
-    const struct governor_limits *now = &governor->limits[place];
+    const struct governor_limits *now = &governor->limits[processor];
     char slice[16];
     char duty[16];
     char rows[16];
@@ -51,9 +51,9 @@ static void tell_place(const struct governor *governor, enum processor place, co
     snprintf(duty, sizeof(duty), "%u", now->duty_permille);
     snprintf(rows, sizeof(rows), "%u", now->n_rows);
     events->counts[COUNT_MODE_CHANGES] += now->mode != was->mode;
-    trace_add(TRACE_MODE, place * 100u + now->mode, now->cause);
-    events_tell(events, EVENTS_NO_UID, "mode", "mode-changed", "place", governor_report_place(place), "mode",
-                governor_mode_name(now->mode), "cause", governor_cause_name(now->cause), "from",
+    trace_add(TRACE_MODE, processor * 100u + now->mode, now->cause);
+    events_tell(events, EVENTS_NO_UID, "mode", "mode-changed", "processor", governor_report_processor(processor),
+                "mode", governor_mode_name(now->mode), "cause", governor_cause_name(now->cause), "from",
                 governor_mode_name(was->mode), "slice_us", slice, "duty_permille", duty, NULL);
 }
 
@@ -61,7 +61,7 @@ void governor_report_modes(const struct governor *governor, const struct governo
                            struct events *events)
 {
     for (int i = 0; i < PROCESSOR_COUNT; i++) {
-        tell_place(governor, (enum processor)i, &was[i], events);
+        tell_processor(governor, (enum processor)i, &was[i], events);
     }
 }
 

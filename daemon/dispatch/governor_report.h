@@ -13,7 +13,7 @@
 #define GOVERNOR_REPORT_US 1000000u
 
 /* Returns the name of the processor in events and Status: "device" or "cores". */
-const char *governor_report_place(enum processor place);
+const char *governor_report_processor(enum processor processor);
 
 /* Reports the modes and causes that differ from @was, the limits before. */
 void governor_report_modes(const struct governor *governor, const struct governor_limits was[PROCESSOR_COUNT],

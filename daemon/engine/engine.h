@@ -80,9 +80,6 @@ void engine_fault(struct engine *engine, bool hopeless, const char *what);
 /* Reports a fault (-errno) from below, and ends the engine. */
 void engine_fault_of(struct engine *engine, const char *what, int fault);
 
-/* Returns @bytes for a field of a message: protobuf-c's strings and arrays are not const, though packing only reads. */
-void *engine_packed(const void *bytes);
-
 /* ---- running.c ---- */
 
 /* Runs a begun step until it is done or suspended, and answers. @from_us: when its order was obeyed. */

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "exec/exec.h"
+#include "proto/wire.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -65,9 +66,9 @@ static void send_ready(struct engine *engine, Sotto__Engine__Cost *cost, struct 
     Sotto__Engine__FromEngine message = SOTTO__ENGINE__FROM_ENGINE__INIT;
     const struct model_facts *facts = &engine->facts;
 
-    ready.build = engine_packed(SOTTO_BUILD);
-    ready.architecture = engine_packed(facts->architecture);
-    ready.format = engine_packed(facts->format);
+    ready.build = wire_str(SOTTO_BUILD);
+    ready.architecture = wire_str(facts->architecture);
+    ready.format = wire_str(facts->format);
     ready.parameters = facts->n_parameters;
     ready.vocabulary = facts->n_vocab;
     ready.trained_context_tokens = facts->n_trained;
@@ -75,8 +76,8 @@ static void send_ready(struct engine *engine, Sotto__Engine__Cost *cost, struct 
     ready.page_tokens = facts->n_page_tok;
     ready.kv_bytes_per_token = facts->kv_token_bytes;
     ready.pages = facts->n_pages;
-    ready.backend = engine_packed(facts->backend);
-    ready.numerics = engine_packed(facts->numerics);
+    ready.backend = wire_str(facts->backend);
+    ready.numerics = wire_str(facts->numerics);
     ready.hidden = facts->n_hidden;
     ready.shares_prefixes = facts->shares;
     ready.load_us = load_us;

@@ -39,11 +39,3 @@ void engine_fault_of(struct engine *engine, const char *what, int fault)
     snprintf(text, sizeof(text), "%s: %s (%s)", what, strerrordesc_np(-fault), err_trail(trail, sizeof(trail)));
     engine_fault(engine, false, text);
 }
-
-void *engine_packed(const void *bytes)
-{
-    void *same;
-
-    memcpy(&same, &bytes, sizeof(same));
-    return same;
-}

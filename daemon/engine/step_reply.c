@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "engine/engine.h"
+#include "proto/wire.h"
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
@@ -53,19 +54,19 @@ static void fill_row(struct step_reply_row *row, const struct step_result *resul
     row->entry.sequence = result->seq;
     row->entry.rows = result->n_rows;
     row->entry.n_tokens = result->n_tokens;
-    row->entry.tokens = engine_packed(result->tokens);
+    row->entry.tokens = wire_message(result->tokens);
     row->entry.outcome = outcome_of(result->outcome);
     row->entry.n_hidden = result->n_hidden;
-    row->entry.hidden = engine_packed(result->hidden);
+    row->entry.hidden = wire_message(result->hidden);
     if (!asked || !asked->logprobs || result->n_tokens == 0) {
         return;
     }
     sotto__engine__logprobs__init(&row->logprobs);
     row->logprobs.logprob = result->logprob;
     row->logprobs.n_top_ids = result->n_top;
-    row->logprobs.top_ids = engine_packed(result->top_ids);
+    row->logprobs.top_ids = wire_message(result->top_ids);
     row->logprobs.n_top_logprobs = result->n_top;
-    row->logprobs.top_logprobs = engine_packed(result->top_logprobs);
+    row->logprobs.top_logprobs = wire_message(result->top_logprobs);
     row->logprobs_of[0] = &row->logprobs;
     row->entry.n_logprobs = 1;
     row->entry.logprobs = row->logprobs_of;

@@ -15,7 +15,7 @@ static void unload_all(struct hub *hub)
     struct list *link;
 
     list_for_each (link, &hub->registry.models) {
-        models_unload(container_of(link, struct model, link), true, "the daemon is shutting down");
+        models_unload(container_of(link, struct model_entry, link), true, "the daemon is shutting down");
     }
 }
 
@@ -73,7 +73,7 @@ static void on_figures(void *owner)
     hub_status_on_figures(owner);
 }
 
-static void on_unload(void *owner, struct model *model)
+static void on_unload(void *owner, struct model_entry *model)
 {
     struct hub *hub = owner;
 
@@ -260,7 +260,7 @@ static int init_parts(struct hub *hub, const struct hub_config *config)
 int hub_create(struct hub **ret_hub, uv_loop_t *loop, const struct hub_config *config, events_fn on_event, void *owner)
 {
     cleanup(free_hubp) struct hub *hub = mem_calloc(MEM_MISC, 1, sizeof(*hub));
-    struct model *model;
+    struct model_entry *model;
     int r;
 
     if (!hub) {
@@ -274,7 +274,7 @@ int hub_create(struct hub **ret_hub, uv_loop_t *loop, const struct hub_config *c
     }
     hub_configure_limits(hub, config);
     for (size_t i = 0; i < config->n_models; i++) {
-        r = model_add(&hub->registry, &config->models[i], &model);
+        r = model_entry_add(&hub->registry, &config->models[i], &model);
         if (r) {
             return err_up(r);
         }

@@ -103,7 +103,7 @@ int hub_open_session(struct hub *hub, const Sotto__V1__OpenSession *open, const 
                      const struct stream_sink *sink, void *owner, struct stream **ret_stream, uint32_t *ret_retry_ms,
                      struct diag *diag);
 
-/* Lets other sessions take the place of those that @connection, which is gone, made the last request in. */
+/* Says that @connection is gone. Sessions in which it made the last request may now be replaced by new ones. */
 void hub_connection_left(struct hub *hub, uint64_t connection);
 
 /* ---- questions

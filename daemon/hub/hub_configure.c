@@ -29,7 +29,7 @@ void hub_configure_load(struct hub *hub)
     struct list *link;
 
     list_for_each (link, &hub->registry.models) {
-        struct model *model = container_of(link, struct model, link);
+        struct model_entry *model = container_of(link, struct model_entry, link);
         struct diag diag = DIAG_INIT;
 
         if (model->settings.load_at_start && !model->is_removed && !model->is_held &&
@@ -57,7 +57,7 @@ static bool is_same_text(const char *a, const char *b)
 }
 
 /* Names the settings of a loaded model that wait for its next load. */
-static void tell_needs(const struct model *model, const struct model_settings *now,
+static void tell_needs(const struct model_entry *model, const struct model_settings *now,
                        void (*needs)(void *owner, const char *path), void *owner)
 {
     const struct model_settings *was = &model->settings;
@@ -77,7 +77,7 @@ static void tell_needs(const struct model *model, const struct model_settings *n
     };
     char path[128];
 
-    for (size_t i = 0; i < COUNTOF(rows) && needs && model_pick(model); i++) {
+    for (size_t i = 0; i < COUNTOF(rows) && needs && model_entry_pick(model); i++) {
         if (rows[i].differs) {
             snprintf(path, sizeof(path), "models.%s.%s", was->name, rows[i].key);
             needs(owner, path);
@@ -88,14 +88,14 @@ static void tell_needs(const struct model *model, const struct model_settings *n
 /* Adds rows for models that are new. That may fail for want of memory, so it comes before anything changes. */
 static int add_new(struct hub *hub, const struct hub_config *config, struct list *ret_added)
 {
-    struct model *model;
+    struct model_entry *model;
     int r;
 
     for (size_t i = 0; i < config->n_models; i++) {
-        if (model_find(&hub->registry, config->models[i].name)) {
+        if (model_entry_find(&hub->registry, config->models[i].name)) {
             continue;
         }
-        r = model_add(&hub->registry, &config->models[i], &model);
+        r = model_entry_add(&hub->registry, &config->models[i], &model);
         if (r) {
             return err_up(r);
         }
@@ -111,20 +111,20 @@ static void drop_missing(struct hub *hub, const struct hub_config *config)
     struct list *after;
 
     list_for_each_safe (link, after, &hub->registry.models) {
-        struct model *model = container_of(link, struct model, link);
+        struct model_entry *model = container_of(link, struct model_entry, link);
 
         if (model->is_removed || find_settings(config, model->settings.name)) {
             continue;
         }
         model->is_removed = true;
         models_unload(model, false, "the model is no longer configured");
-        model_try_remove(model);
+        model_entry_try_remove(model);
     }
 }
 
 /* The new settings of one known model, copied before anything changes. */
 struct change {
-    struct model *model; /* NULL: it is new */
+    struct model_entry *model; /* NULL: it is new */
     struct model_settings settings;
     char *strings;
 };
@@ -134,7 +134,7 @@ static int copy_changes(const struct hub *hub, const struct hub_config *config, 
     int r;
 
     for (size_t i = 0; i < config->n_models; i++) {
-        changes[i].model = model_find(&hub->registry, config->models[i].name);
+        changes[i].model = model_entry_find(&hub->registry, config->models[i].name);
         if (changes[i].model) {
             r = settings_copy(&config->models[i], &changes[i].settings, &changes[i].strings);
             if (r) {
@@ -149,7 +149,7 @@ static int copy_changes(const struct hub *hub, const struct hub_config *config, 
 static void swap_in(struct change *changes, size_t n, void (*needs)(void *owner, const char *path), void *owner)
 {
     for (size_t i = 0; i < n; i++) {
-        struct model *model = changes[i].model;
+        struct model_entry *model = changes[i].model;
 
         if (model) {
             char *old = model->strings;
@@ -168,10 +168,10 @@ static void drop_added(struct list *added)
     struct list *after;
 
     list_for_each_safe (link, after, added) {
-        struct model *model = container_of(link, struct model, link);
+        struct model_entry *model = container_of(link, struct model_entry, link);
 
         model->is_removed = true;
-        model_try_remove(model);
+        model_entry_try_remove(model);
     }
 }
 
@@ -181,7 +181,7 @@ static void configure_pins(struct hub *hub)
     struct list *link;
 
     list_for_each (link, &hub->registry.models) {
-        const struct model *model = container_of(link, struct model, link);
+        const struct model_entry *model = container_of(link, struct model_entry, link);
         struct instance *instances[] = { model->current, model->next };
 
         for (size_t i = 0; i < COUNTOF(instances); i++) {

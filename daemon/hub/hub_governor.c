@@ -1,5 +1,5 @@
 /*
- * What Status tells of the governor and the accounts.
+ * The part of a status report on the governor and the accounts.
  */
 #include "base/clock.h"
 #include "base/err.h"
@@ -9,15 +9,15 @@
 #include "stream/report.h"
 #include <errno.h>
 
-static void fill_place(const struct hub *hub, enum processor place, uint64_t now_us, struct arena *arena,
-                       Sotto__V1__GovernorInfo *ret_info)
+static void fill_processor(const struct hub *hub, enum processor processor, uint64_t now_us, struct arena *arena,
+                           Sotto__V1__GovernorInfo *ret_info)
 {
     struct governor_limits limits;
     uint64_t since_us;
 
-    governor_show(&hub->governor_loop.governor, place, &limits, &since_us);
+    governor_show(&hub->governor_loop.governor, processor, &limits, &since_us);
     *ret_info = (Sotto__V1__GovernorInfo)SOTTO__V1__GOVERNOR_INFO__INIT;
-    ret_info->place = hub_arena_copy(arena, governor_report_place(place));
+    ret_info->processor = hub_arena_copy(arena, governor_report_processor(processor));
     ret_info->mode = hub_arena_copy(arena, governor_mode_name(limits.mode));
     ret_info->cause = hub_arena_copy(arena, governor_cause_name(limits.cause));
     ret_info->slice_us = limits.slice_us;
@@ -26,8 +26,8 @@ static void fill_place(const struct hub *hub, enum processor place, uint64_t now
     ret_info->class_gate = stream_class_of(limits.class_gate);
     ret_info->since_ms = (now_us - since_us) / 1000;
     ret_info->changes = hub->governor_loop.governor.n_changes;
-    ret_info->held_us = hub->governor_loop.held_us[place]; /* never falls: the slice that runs is not in it */
-    ret_info->slices = hub->governor_loop.n_slices[place];
+    ret_info->held_us = hub->governor_loop.held_us[processor]; /* never falls: the slice that runs is not in it */
+    ret_info->slices = hub->governor_loop.n_slices[processor];
 }
 
 static int fill_governor(const struct hub *hub, struct arena *arena, Sotto__V1__StatusReport *report)
@@ -41,7 +41,7 @@ static int fill_governor(const struct hub *hub, struct arena *arena, Sotto__V1__
         return err_new(-ENOMEM);
     }
     for (int i = 0; i < PROCESSOR_COUNT; i++) {
-        fill_place(hub, (enum processor)i, now_us, arena, &infos[i]);
+        fill_processor(hub, (enum processor)i, now_us, arena, &infos[i]);
     }
     report->governor = (Sotto__V1__GovernorInfo **)list;
     report->n_governor = PROCESSOR_COUNT;

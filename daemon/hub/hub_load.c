@@ -48,8 +48,8 @@ static void call_progress(struct ticket *ticket, const Sotto__V1__LoadProgress *
 static const struct ticket_ops load_ops = { .call = call_loaded, .on_progress = call_progress };
 
 /* May this peer load @file (NULL: the configured one)? 0, or above 0 a Code with the sentence in @diag. */
-static int check_load(const struct hub *hub, const struct model *model, const char *file, const struct grant *grant,
-                      struct diag *diag)
+static int check_load(const struct hub *hub, const struct model_entry *model, const char *file,
+                      const struct grant *grant, struct diag *diag)
 {
     if (hub->events.is_stopping) {
         diag_set(diag, "the daemon is shutting down");
@@ -76,22 +76,22 @@ static int check_load(const struct hub *hub, const struct model *model, const ch
 }
 
 /* Puts @file into the row of @name, which is made if there is none. */
-static int take_file(struct hub *hub, const char *name, const char *file, struct model **model)
+static int take_file(struct hub *hub, const char *name, const char *file, struct model_entry **model)
 {
     const struct model_settings fresh = { .name = name, .backend = "cpu", .share_prefixes = true };
     struct model_settings settings = *model ? (*model)->settings : fresh;
 
     settings.file = file;
-    return *model ? model_set(*model, &settings) : model_add(&hub->registry, &settings, model);
+    return *model ? model_entry_set(*model, &settings) : model_entry_add(&hub->registry, &settings, model);
 }
 
 /* Undoes take_file(), as the file can't be read: the row is @before again, or gone if it was made for the file. A name
  * that was mistyped is no model, and a model does not lose the file that it had. */
-static void take_back(struct model *model, bool is_new, const struct model *before)
+static void take_back(struct model_entry *model, bool is_new, const struct model_entry *before)
 {
     if (is_new) {
         model->is_removed = true;
-        model_try_remove(model);
+        model_entry_try_remove(model);
         return;
     }
     mem_free(model->strings);
@@ -101,8 +101,8 @@ static void take_back(struct model *model, bool is_new, const struct model *befo
 }
 
 /* Makes the ticket, which waits for the load that is under way, or is answered at once. */
-static int wait_for_load(struct hub *hub, struct model *model, const struct grant *grant, ticket_progress_fn progress,
-                         ticket_loaded_fn done, void *owner, struct ticket **ret_ticket)
+static int wait_for_load(struct hub *hub, struct model_entry *model, const struct grant *grant,
+                         ticket_progress_fn progress, ticket_loaded_fn done, void *owner, struct ticket **ret_ticket)
 {
     struct load_ticket *own;
     struct ticket *ticket;
@@ -128,10 +128,10 @@ static int wait_for_load(struct hub *hub, struct model *model, const struct gran
 int hub_load(struct hub *hub, const Sotto__V1__LoadModel *asked, const struct grant *grant, ticket_progress_fn progress,
              ticket_loaded_fn done, void *owner, struct ticket **ret_ticket, struct diag *diag)
 {
-    struct model *model = model_find(&hub->registry, asked->name);
+    struct model_entry *model = model_entry_find(&hub->registry, asked->name);
     bool other = asked->file[0] != '\0' && (!model || strcmp(asked->file, model->settings.file) != 0);
     bool is_new = !model;
-    struct model before = { 0 };
+    struct model_entry before = { 0 };
     int r;
 
     r = check_load(hub, model, other ? asked->file : NULL, grant, diag);
@@ -177,7 +177,7 @@ static const struct ticket_ops unload_ops = { .call = call_unloaded };
 int hub_unload(struct hub *hub, const Sotto__V1__UnloadModel *asked, const struct grant *grant, ticket_unloaded_fn done,
                void *owner, struct ticket **ret_ticket, struct diag *diag)
 {
-    struct model *model = model_find(&hub->registry, asked->name);
+    struct model_entry *model = model_entry_find(&hub->registry, asked->name);
     struct ticket *ticket;
     int r;
 

@@ -1,5 +1,5 @@
 /*
- * What Status and ListModels tell of pins.
+ * The answers of Status and ListModels about pins.
  */
 #include "base/err.h"
 #include "hub/hub_arena.h"
@@ -49,9 +49,10 @@ static void fill(const struct pin_settings *settings, const struct pin *pin, con
     }
 }
 
-int hub_pins_fill(const struct model *model, const struct grant *grant, struct arena *arena, Sotto__V1__ModelInfo *info)
+int hub_pins_fill(const struct model_entry *model, const struct grant *grant, struct arena *arena,
+                  Sotto__V1__ModelInfo *info)
 {
-    const struct instance *instance = model_pick(model);
+    const struct instance *instance = model_entry_pick(model);
     struct list *link = instance ? instance->pins.next : NULL;
     Sotto__V1__PinInfo *infos;
     void **list;

@@ -37,11 +37,11 @@ struct hub {
 void hub_status_on_figures(struct hub *hub);
 
 /* Fills @ret_info from @arena. 0 or -ENOMEM. */
-int hub_status_fill_model(const struct model *model, const struct grant *grant, struct arena *arena,
+int hub_status_fill_model(const struct model_entry *model, const struct grant *grant, struct arena *arena,
                           Sotto__V1__ModelInfo *ret_info);
 
 /* ---- hub_pins.c: fills the pins of @model that @grant may hear of into @info from @arena. 0 or -ENOMEM. */
-int hub_pins_fill(const struct model *model, const struct grant *grant, struct arena *arena,
+int hub_pins_fill(const struct model_entry *model, const struct grant *grant, struct arena *arena,
                   Sotto__V1__ModelInfo *info);
 
 /* ---- hub_governor.c: fills the governor's rows and the accounts that @grant may see. 0 or -ENOMEM. */

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "hub/hub_arena.h"
 #include "hub/hub_state.h"
+#include "proto/wire.h"
 #include "registry/orders.h"
 #include <errno.h>
 #include <string.h>
@@ -51,15 +52,6 @@ static const char *const count_names[COUNT_COUNT] = {
     [COUNT_SESSIONS_GIVEN_UP] = "sotto_session_sequences_given_up_total",
 };
 
-/* Drops const, which protobuf-c's strings lack; packing leaves them alone. */
-static char *packed(const char *text)
-{
-    char *same;
-
-    memcpy(&same, &text, sizeof(same));
-    return same;
-}
-
 /* ---- models */
 
 static void fill_facts(const struct instance *instance, Sotto__V1__ModelInfo *ret_info)
@@ -67,8 +59,8 @@ static void fill_facts(const struct instance *instance, Sotto__V1__ModelInfo *re
     const struct instance_facts *facts = &instance->facts;
 
     ret_info->file_bytes = (uint64_t)instance->identity.size;
-    ret_info->architecture = packed(facts->architecture);
-    ret_info->format = packed(facts->format);
+    ret_info->architecture = wire_str(facts->architecture);
+    ret_info->format = wire_str(facts->format);
     ret_info->parameters = facts->n_parameters;
     ret_info->vocabulary = facts->n_vocab;
     ret_info->context_tokens = facts->n_context;
@@ -76,27 +68,27 @@ static void fill_facts(const struct instance *instance, Sotto__V1__ModelInfo *re
     ret_info->kv_bytes_per_token = facts->kv_token_bytes;
     ret_info->kv_pages = facts->n_pages;
     ret_info->kv_pages_used = instance->figures.n_pages_held;
-    ret_info->backend = packed(facts->backend);
+    ret_info->backend = wire_str(facts->backend);
     ret_info->chat = instance->chat != NULL;
-    ret_info->chat_reason = packed(instance->chat_diag.text);
+    ret_info->chat_reason = wire_str(instance->chat_diag.text);
     ret_info->load_fraction = instance->state == INSTANCE_READY ? 1.0f : instance->load_fraction;
     ret_info->load_us = facts->load_us;
     ret_info->embedding_values = facts->n_hidden;
     if (instance_is_troubled(instance) && ret_info->reason[0] == '\0') {
-        ret_info->reason = packed("its engine was lost three times in a minute: it is started again after pauses");
+        ret_info->reason = wire_str("its engine was lost three times in a minute: it is started again after pauses");
     }
 }
 
-int hub_status_fill_model(const struct model *model, const struct grant *grant, struct arena *arena,
+int hub_status_fill_model(const struct model_entry *model, const struct grant *grant, struct arena *arena,
                           Sotto__V1__ModelInfo *ret_info)
 {
-    const struct instance *instance = model_pick(model);
+    const struct instance *instance = model_entry_pick(model);
 
     *ret_info = (Sotto__V1__ModelInfo)SOTTO__V1__MODEL_INFO__INIT;
     ret_info->name = hub_arena_copy(arena, model->settings.name);
-    ret_info->state = model_state(model);
+    ret_info->state = model_entry_state(model);
     ret_info->reason = hub_arena_copy(arena, model->reason);
-    ret_info->is_default = model_find(model->registry, "") == model;
+    ret_info->is_default = model_entry_find(model->registry, "") == model;
     if (grant->admin) {
         ret_info->file = hub_arena_copy(arena, model->settings.file);
     }
@@ -131,7 +123,7 @@ static int fill_models(const struct hub *hub, const struct grant *grant, struct 
         return err_new(-ENOMEM);
     }
     list_for_each (link, &hub->registry.models) {
-        r = hub_status_fill_model(container_of(link, struct model, link), grant, arena, &infos[n]);
+        r = hub_status_fill_model(container_of(link, struct model_entry, link), grant, arena, &infos[n]);
         if (r) {
             return err_up(r);
         }
@@ -166,7 +158,7 @@ static void fill_engine(const struct instance *instance, Sotto__V1__EngineInfo *
     const struct instance_figures *figures = &instance->figures;
 
     *info = (Sotto__V1__EngineInfo)SOTTO__V1__ENGINE_INFO__INIT;
-    info->model = packed(instance->model->settings.name);
+    info->model = wire_str(instance->model->settings.name);
     info->pid = instance->engine ? engine_pid(instance->engine) : 0;
     info->starts = instance->model->n_starts;
     info->last_exit = instance->model->last_exit;
@@ -213,8 +205,8 @@ static void add_memory(struct memory_list *list, const char *kind, const char *h
     Sotto__V1__MemoryKind *row = &list->rows[list->n++];
 
     *row = (Sotto__V1__MemoryKind)SOTTO__V1__MEMORY_KIND__INIT;
-    row->kind = packed(kind);
-    row->holder = packed(holder);
+    row->kind = wire_str(kind);
+    row->holder = wire_str(holder);
     row->bytes = bytes;
     row->peak_bytes = peak_bytes;
 }
@@ -299,7 +291,7 @@ static int fill_counters(const struct hub *hub, struct arena *arena, Sotto__V1__
     }
     for (int i = 0; i < COUNT_COUNT; i++) {
         rows[i] = (Sotto__V1__Counter)SOTTO__V1__COUNTER__INIT;
-        rows[i].name = packed(count_names[i]);
+        rows[i].name = wire_str(count_names[i]);
         rows[i].value = hub->events.counts[i];
     }
     report->counters = (Sotto__V1__Counter **)list;

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "hub/hub_state.h"
 #include "proto/limit.h"
+#include "proto/wire.h"
 #include <stdio.h>
 
 struct text_ticket {
@@ -70,7 +71,7 @@ static void tell_text(const struct text_ticket *own, const struct text_job *job)
     Sotto__V1__Detokenized answer = SOTTO__V1__DETOKENIZED__INIT;
 
     answer.text.len = job->mended.n;
-    memcpy(&answer.text.data, &(const uint8_t *){ buf_data(&job->mended) }, sizeof(answer.text.data));
+    answer.text.data = wire_message(buf_data(&job->mended));
     own->detokenized(own->ticket.owner, &answer, NULL);
 }
 
@@ -125,7 +126,7 @@ static const struct ticket_ops ops = { .call = call, .on_ready = on_vocabulary, 
 
 /* May one more text come? 0, and *ret_model and *ret_account are set; above 0 a Code with the sentence in @diag. */
 static int admit(struct hub *hub, const char *name, const char *field, const struct grant *grant, uint64_t n_bytes,
-                 struct model **ret_model, struct account **ret_account, struct diag *diag)
+                 struct model_entry **ret_model, struct account **ret_account, struct diag *diag)
 {
     int r;
 
@@ -133,7 +134,7 @@ static int admit(struct hub *hub, const char *name, const char *field, const str
         diag_set(diag, "the daemon is shutting down");
         return SOTTO__V1__CODE__CODE_UNAVAILABLE;
     }
-    *ret_model = model_find(&hub->registry, name);
+    *ret_model = model_entry_find(&hub->registry, name);
     if (!*ret_model) {
         diag_blame(diag, field, name[0] ? "there is no model of that name" : "no model is configured");
         return SOTTO__V1__CODE__CODE_NOT_FOUND;
@@ -154,7 +155,7 @@ static int admit(struct hub *hub, const char *name, const char *field, const str
 }
 
 /* Makes the ticket of an admitted text; the caller gives it a job and calls begin(). */
-static int create(struct text_ticket **ret_own, struct hub *hub, struct model *model, bool special, void *owner)
+static int create(struct text_ticket **ret_own, struct hub *hub, struct model_entry *model, bool special, void *owner)
 {
     struct ticket *ticket;
     int r;
@@ -172,7 +173,7 @@ static int create(struct text_ticket **ret_own, struct hub *hub, struct model *m
 static int begin(struct text_ticket *own, int r, struct ticket **ret_ticket)
 {
     struct ticket *ticket = &own->ticket;
-    struct model *model = ticket->model;
+    struct model_entry *model = ticket->model;
 
     if (r) {
         ticket_destroy(ticket);
@@ -192,7 +193,7 @@ int hub_tokenize(struct hub *hub, const Sotto__V1__Tokenize *asked, const struct
 {
     struct text_ticket *own = NULL;
     struct account *account;
-    struct model *model;
+    struct model_entry *model;
     int r;
 
     if (asked->special && !grant->special) {
@@ -218,7 +219,7 @@ int hub_detokenize(struct hub *hub, const Sotto__V1__Detokenize *asked, const st
 {
     struct text_ticket *own = NULL;
     struct account *account;
-    struct model *model;
+    struct model_entry *model;
     int r;
 
     r = admit(hub, asked->model, "detokenize.model", grant, asked->n_ids * sizeof(uint32_t), &model, &account, diag);

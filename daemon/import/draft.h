@@ -75,12 +75,12 @@ struct import_entry *import_add(struct import *import, const char *name);
 /* Adds a tensor of one dimension, the @n floats at @values (copied). 0 or -ENOMEM. */
 int import_add_made(struct import *import, const char *name, const float *values, size_t n);
 
-/* source.c */
+/* import_source.c */
 
 /* Sets the shape and type of @entry from its source. IMPORT_REFUSED, or a fault. */
-int source_check(struct import *import, struct import_entry *entry, struct diag *diag);
-int source_rows(struct import *import, const struct import_entry *entry, uint64_t first, uint64_t n, float *out,
-                struct diag *diag);
+int import_source_check(struct import *import, struct import_entry *entry, struct diag *diag);
+int import_source_rows(struct import *import, const struct import_entry *entry, uint64_t first, uint64_t n, float *out,
+                       struct diag *diag);
 
 /* awq.c */
 
@@ -96,12 +96,12 @@ void awq_forget(struct import *import);
 /* vocabulary.c: puts the vocabulary, its special tokens and the chat template. IMPORT_REFUSED, or a fault. */
 int vocabulary_import(struct import *import, struct diag *diag);
 
-/* rope.c */
+/* rope_keys.c */
 
 /* Puts keys and tensors of the rotation, for layers of full attention where a family has others as well. */
-int rope_import(struct import *import, struct diag *diag);
+int rope_keys_import(struct import *import, struct diag *diag);
 /* Reads the base of the rotation in layers of @kind ("sliding_attention"); @ret is untouched if there is none. */
-int rope_read_base(const struct folder *folder, const char *kind, float *ret, struct diag *diag);
+int rope_keys_read_base(const struct folder *folder, const char *kind, float *ret, struct diag *diag);
 
 /* Returns the value of an IEEE binary16. */
 float import_half(uint16_t bits);

@@ -19,6 +19,21 @@ static const struct family *const families[] = {
 /* Prefixes of the language model's tensors: alone, or inside a multimodal model. */
 static const char *const prefixes[] = { "model.", "language_model.model.", "model.language_model." };
 
+static const struct family *refuse(const char *type, struct diag *diag)
+{
+    char known[192];
+    size_t used = 0;
+
+    for (size_t i = 0; i < COUNTOF(families); i++) {
+        for (size_t k = 0; k < FAMILY_TYPES_MAX && families[i]->types[k] && used < sizeof(known); k++) {
+            used +=
+                (size_t)snprintf(known + used, sizeof(known) - used, "%s%s", used ? ", " : "", families[i]->types[k]);
+        }
+    }
+    diag_blame(diag, "model_type", "config.json: model_type \"%.40s\" is not supported; there are %s", type, known);
+    return NULL;
+}
+
 const struct family *family_find(const struct folder *folder, struct diag *diag)
 {
     const char *type = json_string_value(json_object_get(folder->text, "model_type"));
@@ -33,12 +48,7 @@ const struct family *family_find(const struct folder *folder, struct diag *diag)
             }
         }
     }
-    diag_blame(diag, "model_type",
-               "config.json: model_type \"%.40s\" is not supported, only llama, mistral, smollm3, qwen2, "
-               "qwen3, gemma, "
-               "gemma2, gemma3_text and phi3",
-               type ? type : "");
-    return NULL;
+    return refuse(type ? type : "", diag);
 }
 
 /* ---- binding ---- */
@@ -114,7 +124,7 @@ static int bind_one(struct binding *binding, const struct family_tensor *row, co
         use(binding, source.zeros, &fault);
         use(binding, source.scales, &fault);
     }
-    return fault ? err_up(fault) : source_check(import, entry, binding->diag);
+    return fault ? err_up(fault) : import_source_check(import, entry, binding->diag);
 }
 
 /* Writes the name of a tensor in the folder; "lm_head" stands beside the model, not in it. */

@@ -95,7 +95,7 @@ static int more_gemma3(struct import *import, struct diag *diag)
 
     r = r ? r : put_cap(import, "attn_logit_softcapping", "attn_logit_softcapping", diag);
     r = r ? r : put_cap(import, "final_logit_softcapping", "final_logit_softcapping", diag);
-    r = r ? r : rope_read_base(import->folder, "sliding_attention", &base, diag);
+    r = r ? r : rope_keys_read_base(import->folder, "sliding_attention", &base, diag);
     if (r) {
         return r;
     }

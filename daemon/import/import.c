@@ -52,7 +52,7 @@ const struct import_tensor *import_tensor_at(const struct import *import, size_t
 
 int import_rows(struct import *import, size_t i, uint64_t first, uint64_t n, float *out, struct diag *diag)
 {
-    return source_rows(import, &import->entries[i], first, n, out, diag);
+    return import_source_rows(import, &import->entries[i], first, n, out, diag);
 }
 
 int import_blocks(struct import *import, size_t i, uint64_t first, uint64_t n, void *out, struct diag *diag)
@@ -79,7 +79,7 @@ static int count_rows(struct import *import, struct diag *diag)
 static int fill(struct import *import, struct diag *diag)
 {
     static int (*const steps[])(struct import *, struct diag *) = {
-        awq_read_config, family_common, rope_import, family_bind, count_rows, vocabulary_import,
+        awq_read_config, family_common, rope_keys_import, family_bind, count_rows, vocabulary_import,
     };
     int r = IMPORT_OK;
 

@@ -115,7 +115,7 @@ static int place_added(struct vocabulary *vocabulary)
 /* Gives the other rows of the embedding a text. */
 static int place_pads(struct vocabulary *vocabulary)
 {
-    vocabulary->pads = mem_alloc(MEM_WORDS, (size_t)vocabulary->n * PAD_BYTES);
+    vocabulary->pads = mem_alloc(MEM_TEXT, (size_t)vocabulary->n * PAD_BYTES);
     if (!vocabulary->pads) {
         return err_new(-ENOMEM);
     }
@@ -178,7 +178,7 @@ static int score_merges(struct vocabulary *vocabulary, const json_t *merges)
     struct gguf_text a;
     struct gguf_text b;
 
-    vocabulary->scores = mem_alloc(MEM_WORDS, (size_t)vocabulary->n * sizeof(float));
+    vocabulary->scores = mem_alloc(MEM_TEXT, (size_t)vocabulary->n * sizeof(float));
     if (!vocabulary->scores) {
         return err_new(-ENOMEM);
     }
@@ -210,7 +210,7 @@ static int score_merges(struct vocabulary *vocabulary, const json_t *merges)
 static int list_merges(struct vocabulary *vocabulary, const json_t *merges)
 {
     const size_t n = json_array_size(merges);
-    cleanup(mem_freep) struct gguf_text *list = mem_calloc(MEM_WORDS, n, sizeof(*list));
+    cleanup(mem_freep) struct gguf_text *list = mem_calloc(MEM_TEXT, n, sizeof(*list));
     cleanup(mem_freep) char *block = NULL;
     struct gguf_text a;
     struct gguf_text b;
@@ -222,7 +222,7 @@ static int list_merges(struct vocabulary *vocabulary, const json_t *merges)
         }
         n_bytes += a.n + b.n + 1;
     }
-    block = mem_alloc(MEM_WORDS, n_bytes);
+    block = mem_alloc(MEM_TEXT, n_bytes);
     if (!list || !block) {
         return err_new(-ENOMEM);
     }
@@ -297,8 +297,8 @@ static int fill(struct vocabulary *vocabulary)
     };
     int r = IMPORT_OK;
 
-    vocabulary->texts = mem_calloc(MEM_WORDS, vocabulary->n, sizeof(*vocabulary->texts));
-    vocabulary->types = mem_alloc(MEM_WORDS, (size_t)vocabulary->n * sizeof(*vocabulary->types));
+    vocabulary->texts = mem_calloc(MEM_TEXT, vocabulary->n, sizeof(*vocabulary->texts));
+    vocabulary->types = mem_alloc(MEM_TEXT, (size_t)vocabulary->n * sizeof(*vocabulary->types));
     if (!vocabulary->texts || !vocabulary->types) {
         return err_new(-ENOMEM);
     }
@@ -325,7 +325,7 @@ int vocabulary_import(struct import *import, struct diag *diag)
         return IMPORT_REFUSED;
     }
     vocabulary.is_bytes = presplit_is_bytes(import->folder->tokenizer);
-    map_init(&vocabulary.by_text, MEM_WORDS);
+    map_init(&vocabulary.by_text, MEM_TEXT);
     r = fill(&vocabulary);
     map_finish(&vocabulary.by_text);
     mem_free(vocabulary.pads);

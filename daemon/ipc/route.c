@@ -42,7 +42,8 @@ static const struct route *find_route(const Sotto__V1__ClientFrame *frame)
     return i < COUNTOF(routes) && routes[i].run ? &routes[i] : NULL;
 }
 
-/* Refuses a request whose label is in use: on stream 0 with about_stream, so that it does not seem to end the other. */
+/* Refuses a request with a label that is in use: on stream 0 with about_stream, so that it does not seem to end the
+ * other. */
 static void refuse_label(struct conn *conn, uint32_t label, Sotto__V1__Code code, const char *sentence)
 {
     Sotto__V1__Error error = SOTTO__V1__ERROR__INIT;

@@ -1,5 +1,6 @@
 /*
  * Route: rows that lead from a kind of frame to its handler
+ *
  * The table says what each request needs before its handler runs: a state of the connection, a label, a right. A
  * request that lacks it is answered with an Error and ends alone; only a wrong opening ends the connection.
  */

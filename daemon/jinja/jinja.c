@@ -61,11 +61,11 @@ int jinja_compile(struct jinja **ret_jinja, const char *source, size_t n, struct
         diag_set(diag, "TemplateSyntaxError: the template is not valid UTF-8 at byte %zu", bad_at);
         return JINJA_FAILED;
     }
-    jinja = mem_calloc(MEM_WORDS, 1, sizeof(*jinja));
+    jinja = mem_calloc(MEM_TEXT, 1, sizeof(*jinja));
     if (!jinja) {
         return err_new(-ENOMEM);
     }
-    arena_init(&jinja->arena, MEM_WORDS, TREE_BYTES_MAX);
+    arena_init(&jinja->arena, MEM_TEXT, TREE_BYTES_MAX);
     jinja->library = &jinja_library_all;
     r = compile(jinja, source, n, diag);
     if (!r) {
@@ -94,14 +94,14 @@ void jinja_destroyp(struct jinja **jinja)
 int jinja_run_create(struct jinja_run **ret_run, const struct jinja *jinja, const struct jinja_limits *limits,
                      const struct tm *now, const atomic_bool *cancel, struct diag *diag)
 {
-    cleanup(jinja_run_destroyp) struct jinja_run *run = mem_calloc(MEM_WORDS, 1, sizeof(*run));
+    cleanup(jinja_run_destroyp) struct jinja_run *run = mem_calloc(MEM_TEXT, 1, sizeof(*run));
     struct jinja_value context;
     int r;
 
     if (!run) {
         return err_new(-ENOMEM);
     }
-    arena_init(&run->arena, MEM_WORDS, limits->memory_bytes);
+    arena_init(&run->arena, MEM_TEXT, limits->memory_bytes);
     run->jinja = jinja;
     run->limits = *limits;
     run->out.max = limits->output_bytes;

@@ -66,7 +66,7 @@ static int push(struct lexer *lexer, enum jinja_token_kind kind, size_t from, si
 {
     if (lexer->n_tokens == lexer->cap) {
         const size_t cap = lexer->cap ? 2 * lexer->cap : 256;
-        struct jinja_token *tokens = mem_realloc(MEM_WORDS, lexer->tokens, cap * sizeof(*tokens));
+        struct jinja_token *tokens = mem_realloc(MEM_TEXT, lexer->tokens, cap * sizeof(*tokens));
 
         if (!tokens) {
             return err_new(-ENOMEM);

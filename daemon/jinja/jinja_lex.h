@@ -30,7 +30,7 @@ struct jinja_token {
     size_t n;
 };
 
-/* *ret_tokens: the tokens of @source, a block of MEM_WORDS that the caller frees; the last one is JINJA_TOKEN_END. They
+/* *ret_tokens: the tokens of @source, a block of MEM_TEXT that the caller frees; the last one is JINJA_TOKEN_END. They
  * point into @source, which has newlines as its only line ends. JINJA_FAILED with @diag, or -ENOMEM. */
 int jinja_lex(struct jinja_token **ret_tokens, const char *source, size_t n, struct diag *diag);
 

@@ -17,12 +17,12 @@ static int grow(struct jinja_out *out, size_t n)
     while (cap < out->n + n) {
         cap *= 2;
     }
-    bytes = mem_realloc(MEM_WORDS, out->bytes, cap);
+    bytes = mem_realloc(MEM_TEXT, out->bytes, cap);
     if (!bytes) {
         return err_new(-ENOMEM);
     }
     out->bytes = bytes;
-    marks = mem_realloc(MEM_WORDS, out->marks, cap);
+    marks = mem_realloc(MEM_TEXT, out->marks, cap);
     if (!marks) {
         return err_new(-ENOMEM);
     }

@@ -318,7 +318,7 @@ int jinja_parse(struct jinja *jinja, const struct jinja_token *tokens, struct di
     cleanup(parser_finish) struct jinja_parser parser = { .tokens = tokens, .jinja = jinja, .diag = diag };
     int r;
 
-    map_init(&parser.names, MEM_WORDS);
+    map_init(&parser.names, MEM_TEXT);
     r = jinja_parser_intern(&parser, "caller", 6, &jinja->caller);
     r = r ? r : jinja_parser_intern(&parser, "loop", 4, &jinja->loop);
     r = r ? r : jinja_parser_intern(&parser, "varargs", 7, &jinja->varargs);

@@ -8,10 +8,10 @@
  *
  * Several activation rows share the work: a panel of 256 columns is opened into memory once and multiplied with all of
  * them (avx2_dot.c). With a single activation row each weight is used once, so nothing is opened: it is multiplied in
- * registers, which is half as fast again as by panels, and then bound by memory.
+ * registers, which is 1.5 times as fast as by panels, and then bound by memory.
  *
  * A format is two functions and a row in avx2_small.c (blocks of 32) or avx2_super.c (blocks of 256), and its tile in
- * avx2_dot.c.
+ * avx2_dot.c. A format without a row is computed by the scalar set.
  */
 #ifndef SOTTO_KERN_AVX2_BLOCK_H
 #define SOTTO_KERN_AVX2_BLOCK_H

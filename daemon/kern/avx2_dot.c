@@ -64,12 +64,12 @@ AVX2_INLINE void add_run(const uint8_t (*regs)[32], const struct kern_act_row *a
     }
 }
 
-/* Q4_0, Q4_1, Q5_0, Q5_1. Four bits: a pair is at most 3810, eight pairs 30480; five: 7874, and four pairs 31496. */
-AVX2_INLINE void tile_small(const struct tile *tile, uint32_t n_rows, uint32_t n_bits, uint32_t offset, bool has_m)
+/* Q4_0, Q4_1, Q5_0, Q5_1. @n_run: pairs that 16 bits can add up. Of four bits a pair is at most 3810 and eight are
+ * 30480; of five it is 7874 and four are 31496. */
+AVX2_INLINE void tile_small(const struct tile *tile, uint32_t n_rows, uint32_t n_run, uint32_t offset, bool has_m)
 {
     const struct panel *panel = tile->panel;
     const __m256i ones = _mm256_set1_epi16(1);
-    const uint32_t n_run = n_bits == 4 ? 8 : 4;
     struct kern_act_row act[TILE_ROWS];
     __m256 acc[TILE_ROWS];
 
@@ -249,10 +249,10 @@ AVX2_INLINE void tile_xs(const struct tile *tile, uint32_t n_rows)
         kernel args;                                                                                                   \
     }
 
-TILE(q4_0, tile_small, (tile, n, 4, 8, false))
-TILE(q4_1, tile_small, (tile, n, 4, 0, true))
-TILE(q5_0, tile_small, (tile, n, 5, 16, false))
-TILE(q5_1, tile_small, (tile, n, 5, 0, true))
+TILE(q4_0, tile_small, (tile, n, 8, 8, false))
+TILE(q4_1, tile_small, (tile, n, 8, 0, true))
+TILE(q5_0, tile_small, (tile, n, 4, 16, false))
+TILE(q5_1, tile_small, (tile, n, 4, 0, true))
 TILE(bytes, tile_bytes, (tile, n))
 TILE(q2_k, tile_k, (tile, n, 4, 4))
 TILE(q3_k, tile_less, (tile, n, 4, 2))
@@ -361,8 +361,10 @@ static void matmul(const struct kern_matmul *op, uint32_t first, uint32_t n)
 {
     if (kern_act_of(op->type) == KERN_ACT_F32) {
         avx2_matmul_floats(op, first, n);
-    } else {
+    } else if (format_of(op->type)->open) {
         matmul_blocks(op, first, n);
+    } else {
+        ref_matmul(op, first, n); /* this set has no kernels for the format */
     }
 }
 

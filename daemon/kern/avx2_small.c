@@ -11,7 +11,7 @@
 struct layout {
     size_t n_bytes;
     size_t qs;
-    size_t qh;       /* the fifth bits; 0: a format of four bits */
+    size_t qh;       /* the fifth bits; 0: none */
     uint32_t offset; /* what the format subtracts from q */
     bool has_m;      /* a second half follows d */
 };

@@ -19,7 +19,7 @@
  * 3. Weights in blocks. The activations of a row are rounded to 8 bits first, by blocks of the format (32, or 256 for
  *    the K formats), each block by itself:
  *        top = largest |x|;   d = top / 127;   inv = 127 / top;   q = x * inv, rounded to the nearest even integer
- *    A block whose top is below KERN_ACT_TINY has d = 0 and every q = 0. A block that holds an infinity or a NaN
+ *    A block with a top below KERN_ACT_TINY has d = 0 and every q = 0. A block that holds an infinity or a NaN
  *    has d = NaN and every q = 0, so that the damage stays visible. Block b then adds to the row's one accumulator,
  *    which starts at 0, for b = 0, 1, ... in this order. The sums over the block are exact integers; float() rounds
  *    an integer to the nearest even float; * on floats rounds. h is a half-precision number of the block as float:

@@ -9,7 +9,7 @@
  *
  * Pieces are taken, not given: @claim holds the generation and the two ends of the range that is not begun. Even
  * workers take from the front and odd ones from the back, so that two undisturbed workers meet in the middle and each
- * finds its rows in its own cache the next time. A worker whose core was taken by another process takes nothing, and
+ * finds its rows in its own cache the next time. A worker that lost its core to another process takes nothing, and
  * the others do its share; only one begun piece can be delayed. A latecomer's generation no longer matches, so it can't
  * take a piece of an operation that it has not seen begin.
  *

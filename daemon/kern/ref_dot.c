@@ -171,7 +171,7 @@ static void row_of_floats(const struct kern_matmul *op, uint32_t w)
     }
 }
 
-static void matmul(const struct kern_matmul *op, uint32_t first, uint32_t n)
+void ref_matmul(const struct kern_matmul *op, uint32_t first, uint32_t n)
 {
     const bool in_blocks = kern_act_of(op->type) != KERN_ACT_F32;
 
@@ -187,5 +187,5 @@ static void matmul(const struct kern_matmul *op, uint32_t first, uint32_t n)
 void kern_fill_ref_dot(struct kern_ops *ops)
 {
     ops->quantise = quantise;
-    ops->matmul = matmul;
+    ops->matmul = ref_matmul;
 }

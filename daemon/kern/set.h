@@ -13,6 +13,9 @@ void kern_fill_ref_elem(struct kern_ops *ops);
 void kern_fill_ref_attn(struct kern_ops *ops);
 void kern_fill_ref_delta(struct kern_ops *ops);
 
+/* The slot matmul of the definition, on which other sets fall back. */
+void ref_matmul(const struct kern_matmul *op, uint32_t first, uint32_t n);
+
 /* These exist only where the build has the set (HAVE_KERN_AVX2). */
 void kern_fill_avx2_quant(struct kern_ops *ops);
 void kern_fill_avx2_dot(struct kern_ops *ops);

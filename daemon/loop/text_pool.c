@@ -159,7 +159,7 @@ static void destroyp(struct text_job **job)
 
 static struct text_job *create(struct account *account, enum text_kind kind)
 {
-    struct text_job *job = mem_calloc(MEM_WORDS, 1, sizeof(*job));
+    struct text_job *job = mem_calloc(MEM_TEXT, 1, sizeof(*job));
 
     if (!job) {
         return NULL;
@@ -170,8 +170,8 @@ static struct text_job *create(struct account *account, enum text_kind kind)
     job->fd = -1;
     job->ids.max = IDS_MAX;
     atomic_init(&job->cancel, false);
-    buf_init(&job->spelt, MEM_WORDS, SPELT_MAX);
-    buf_init(&job->mended, MEM_WORDS, 3 * SPELT_MAX);
+    buf_init(&job->spelt, MEM_TEXT, SPELT_MAX);
+    buf_init(&job->mended, MEM_TEXT, 3 * SPELT_MAX);
     hold(job, sizeof(*job));
     return job;
 }
@@ -183,7 +183,7 @@ int text_pool_tokenize(struct text_job **ret_job, struct account *account, const
     if (!job) {
         return err_new(-ENOMEM);
     }
-    job->text = (uint8_t *)mem_strndup(MEM_WORDS, text ? text : "", n);
+    job->text = (uint8_t *)mem_strndup(MEM_TEXT, text ? text : "", n);
     if (!job->text) {
         return err_new(-ENOMEM);
     }
@@ -253,9 +253,9 @@ int text_pool_chat(struct text_job **ret_job, struct account *account, const Sot
         return err_new(-ENOMEM);
     }
     job->n_text = chat_text_bytes(chat);
-    job->text = mem_alloc(MEM_WORDS, job->n_text);
-    job->messages = mem_calloc(MEM_WORDS, chat->n_messages + 1, sizeof(*job->messages));
-    job->tools = mem_calloc(MEM_WORDS, chat->n_tools + 1, sizeof(*job->tools));
+    job->text = mem_alloc(MEM_TEXT, job->n_text);
+    job->messages = mem_calloc(MEM_TEXT, chat->n_messages + 1, sizeof(*job->messages));
+    job->tools = mem_calloc(MEM_TEXT, chat->n_tools + 1, sizeof(*job->tools));
     if (!job->text || !job->messages || !job->tools) {
         return err_new(-ENOMEM);
     }
@@ -273,7 +273,7 @@ int text_pool_detokenize(struct text_job **ret_job, struct account *account, con
     if (!job) {
         return err_new(-ENOMEM);
     }
-    job->ids.ids = mem_alloc(MEM_WORDS, n * sizeof(*ids));
+    job->ids.ids = mem_alloc(MEM_TEXT, n * sizeof(*ids));
     if (!job->ids.ids) {
         return err_new(-ENOMEM);
     }

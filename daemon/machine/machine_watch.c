@@ -95,7 +95,7 @@ static void tell_there(struct machine_watch *watch)
 
     snprintf(n_sources, sizeof(n_sources), "%" PRIu32, watch->machine.n_sources);
     snprintf(n_devices, sizeof(n_devices), "%" PRIu32, watch->machine.n_devices);
-    tell(watch, "sense-there", pairs, 3);
+    tell(watch, "sense-ready", pairs, 3);
 }
 
 static void tell_source(struct machine_watch *watch, const struct machine_source *source, bool is_listed)

@@ -143,10 +143,10 @@ static bool type_fits(const struct binder *binder, const struct arch_tensor *row
         return true;
     }
     if (!exec_may_import(binder->exec, tensor->type)) {
-        diag_set(binder->diag,
-                 "tensor %s has type %s, which is not computed here; convert the file to F32, F16, BF16, "
-                 "Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q2_K to Q6_K, IQ4_NL or IQ4_XS",
-                 name, info ? info->name : "unknown");
+        char computed[160];
+
+        diag_set(binder->diag, "tensor %s has type %s, which is not computed here; convert the file to one of: %s",
+                 name, info ? info->name : "unknown", elem_computed(computed, sizeof(computed)));
         return false;
     }
     return true;

@@ -3,7 +3,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "registry/model.h"
+#include "proto/wire.h"
+#include "registry/model_entry.h"
 #include "registry/orders.h"
 #include <assert.h>
 #include <errno.h>
@@ -131,7 +132,7 @@ static int collect_never(struct instance *instance)
     const uint32_t *unused = vocab_never(instance->vocab, &n_unused);
     uint32_t n_padding = instance->facts.n_vocab > n_vocab ? instance->facts.n_vocab - n_vocab : 0;
 
-    instance->never = mem_alloc(MEM_WORDS, (n_unused + n_padding) * sizeof(*unused));
+    instance->never = mem_alloc(MEM_TEXT, (n_unused + n_padding) * sizeof(*unused));
     if (!instance->never) {
         return err_new(-ENOMEM);
     }
@@ -353,7 +354,7 @@ static void try_again(struct instance *instance, const struct engine_end *end, u
 
 static void tell_end(struct instance *instance, const struct engine_end *end, const char *name)
 {
-    struct model *model = instance->model;
+    struct model_entry *model = instance->model;
 
     snprintf(model->last_exit, sizeof(model->last_exit), "%s", end->exit);
     events_tell(instance->registry->events, EVENTS_NO_UID, "engine", name, "model", model->settings.name, "exit",
@@ -402,16 +403,6 @@ static const struct engine_sink engine_sink = {
 
 /* ---- the start */
 
-/* Drops const, which protobuf-c's strings lack; packing leaves them alone. NULL becomes empty. */
-static char *packed(const char *text)
-{
-    char *same;
-
-    text = text ? text : "";
-    memcpy(&same, &text, sizeof(same));
-    return same;
-}
-
 static void start_engine(struct instance *instance)
 {
     struct registry *registry = instance->registry;
@@ -436,18 +427,18 @@ static void start_engine(struct instance *instance)
             return;
         }
     }
-    start.build = packed(SOTTO_VERSION);
+    start.build = wire_str(SOTTO_VERSION);
     start.model_fd = 4; /* where engine_link puts it */
-    start.model_name = packed(settings->name);
-    start.backend = packed(settings->backend);
+    start.model_name = wire_str(settings->name);
+    start.backend = wire_str(settings->backend);
     start.threads = settings->n_threads;
     start.kv_bytes = settings->kv_bytes;
     start.context_tokens = settings->n_context;
     start.max_sequences = instance->eq.n_slots + ENGINE_QUEUE_SPARE;
     start.max_step_rows = instance->eq.n_rows;
-    start.kv_format = packed(settings->kv_format);
-    start.cpu_mask = packed(registry->cpu_mask);
-    start.fake_script = packed(settings->fake_script);
+    start.kv_format = wire_str(settings->kv_format);
+    start.cpu_mask = wire_str(registry->cpu_mask);
+    start.fake_script = wire_str(settings->fake_script);
     start.guard_allocations = registry->limits.guard_allocations;
     instance->model->n_starts++;
     registry->events->counts[COUNT_ENGINE_STARTS]++;
@@ -478,7 +469,7 @@ static int open_file(const char *path, struct identity *ret_identity, struct dia
     return fd_steal(&fd);
 }
 
-int instance_open(struct instance **ret_instance, struct model *model, const struct instance_sink *sink,
+int instance_open(struct instance **ret_instance, struct model_entry *model, const struct instance_sink *sink,
                   struct diag *diag)
 {
     struct registry *registry = model->registry;

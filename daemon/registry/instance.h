@@ -96,7 +96,7 @@ struct instance {
     struct list link;    /* model::instances */
     struct list streams; /* stream::instance_link */
     struct registry *registry;
-    struct model *model; /* outlives it */
+    struct model_entry *model; /* outlives it */
     const struct instance_sink *sink;
     enum instance_state state;
     uint32_t n_refs; /* streams and jobs that use the vocabulary */
@@ -140,7 +140,7 @@ struct instance {
  * Opens the model's configured file and starts its first engine. Above 0: refused (no such file, not a regular one),
  * with the reason in @diag; below: a fault.
  */
-int instance_open(struct instance **ret_instance, struct model *model, const struct instance_sink *sink,
+int instance_open(struct instance **ret_instance, struct model_entry *model, const struct instance_sink *sink,
                   struct diag *diag);
 
 /* Ends the instance: its engine quits (or is killed, with @now); no other is started. Its streams must be gone, or be

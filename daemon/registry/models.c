@@ -9,7 +9,7 @@
 
 /* ---- waiters */
 
-static void answer_waiters(struct model *model, enum ticket_kind kind, Sotto__V1__Code code, const char *sentence)
+static void answer_waiters(struct model_entry *model, enum ticket_kind kind, Sotto__V1__Code code, const char *sentence)
 {
     struct list *link;
     struct list *after;
@@ -24,7 +24,7 @@ static void answer_waiters(struct model *model, enum ticket_kind kind, Sotto__V1
 }
 
 /* Lets the texts go on that wait for the vocabulary. */
-static void release_texts(struct model *model)
+static void release_texts(struct model_entry *model)
 {
     struct list *link;
     struct list *after;
@@ -78,7 +78,7 @@ static void retire(struct instance *instance)
 static void on_ready(struct instance *instance)
 {
     struct registry *registry = instance->registry;
-    struct model *model = instance->model;
+    struct model_entry *model = instance->model;
     struct instance *old = NULL;
 
     if (instance == model->next) {
@@ -105,7 +105,7 @@ static void on_ready(struct instance *instance)
 static void on_failed(struct instance *instance, bool by_file, const char *sentence)
 {
     struct registry *registry = instance->registry;
-    struct model *model = instance->model;
+    struct model_entry *model = instance->model;
     bool was_next = model->next == instance;
     char text[DIAG_BYTES + 96];
 
@@ -122,17 +122,17 @@ static void on_failed(struct instance *instance, bool by_file, const char *sente
     events_tell(registry->events, EVENTS_NO_UID, "model", "model-failed", "model", model->settings.name, "why",
                 sentence, NULL);
     registry->sink->on_refuse(registry->owner, instance, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, text);
-    if (!model_pick(model)) {
+    if (!model_entry_pick(model)) {
         answer_waiters(model, TICKET_TEXT, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, text);
     }
-    if (was_next || !model_pick(model)) {
+    if (was_next || !model_entry_pick(model)) {
         answer_waiters(model, TICKET_LOAD, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, text);
     }
 }
 
 static void on_idle(struct instance *instance)
 {
-    const struct model *model = instance->model;
+    const struct model_entry *model = instance->model;
 
     if (instance->state != INSTANCE_ENDING && instance != model->current && instance != model->next) {
         instance_end(instance, false);
@@ -141,7 +141,7 @@ static void on_idle(struct instance *instance)
 
 static void on_gone(struct instance *instance)
 {
-    struct model *model = instance->model;
+    struct model_entry *model = instance->model;
 
     list_remove(&instance->link);
     if (!list_is_empty(&model->instances)) {
@@ -153,7 +153,7 @@ static void on_gone(struct instance *instance)
                     NULL);
     }
     answer_waiters(model, TICKET_UNLOAD, SOTTO__V1__CODE__CODE_OK, NULL);
-    model_try_remove(model);
+    model_entry_try_remove(model);
 }
 
 static const struct instance_sink sink = {
@@ -167,7 +167,7 @@ static const struct instance_sink sink = {
 /* ---- loading */
 
 /* Returns whether the configured file is the one that was refused. */
-static bool same_file_failed(const struct model *model)
+static bool same_file_failed(const struct model_entry *model)
 {
     struct identity identity;
     struct stat now;
@@ -180,7 +180,7 @@ static bool same_file_failed(const struct model *model)
 }
 
 /* Opens the file that lies at the path now, beside the current instance if there is one. */
-static int load(struct model *model, struct diag *diag)
+static int load(struct model_entry *model, struct diag *diag)
 {
     int r;
 
@@ -206,7 +206,7 @@ static int load(struct model *model, struct diag *diag)
     return 0;
 }
 
-int models_want(struct model *model, bool admin, struct diag *diag)
+int models_want(struct model_entry *model, bool admin, struct diag *diag)
 {
     if (model->current || model->next) {
         return 0;
@@ -223,7 +223,7 @@ int models_want(struct model *model, bool admin, struct diag *diag)
     return load(model, diag);
 }
 
-int models_want_newest(struct model *model, struct diag *diag)
+int models_want_newest(struct model_entry *model, struct diag *diag)
 {
     struct identity identity;
     struct stat now;
@@ -242,7 +242,7 @@ int models_want_newest(struct model *model, struct diag *diag)
 
 /* ---- unloading */
 
-void models_unload(struct model *model, bool now, const char *why)
+void models_unload(struct model_entry *model, bool now, const char *why)
 {
     struct registry *registry = model->registry;
     struct list *link;

@@ -9,18 +9,18 @@
 #define SOTTO_REGISTRY_MODELS_H
 
 #include "base/diag.h"
-#include "registry/model.h"
+#include "registry/model_entry.h"
 
 /*
  * Makes sure that an instance serves or loads. @admin: also if the model was unloaded or has failed before. 0, or above
  * 0 a Code with the sentence in @diag, or a fault.
  */
-int models_want(struct model *model, bool admin, struct diag *diag);
+int models_want(struct model_entry *model, bool admin, struct diag *diag);
 
 /* Loads the file that lies at the path now, beside the current instance, if that serves another file. Same results. */
-int models_want_newest(struct model *model, struct diag *diag);
+int models_want_newest(struct model_entry *model, struct diag *diag);
 
 /* Ends all instances: when their streams are gone, or @now with them. */
-void models_unload(struct model *model, bool now, const char *why);
+void models_unload(struct model_entry *model, bool now, const char *why);
 
 #endif

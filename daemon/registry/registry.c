@@ -3,7 +3,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "registry/instance.h"
-#include "registry/model.h"
+#include "registry/model_entry.h"
 #include "registry/orders.h"
 #include <errno.h>
 #include <string.h>
@@ -34,10 +34,10 @@ void registry_finish(struct registry *registry)
     struct list *after;
 
     list_for_each_safe (link, after, &registry->models) {
-        struct model *model = container_of(link, struct model, link);
+        struct model_entry *model = container_of(link, struct model_entry, link);
 
         model->is_removed = true;
-        model_try_remove(model);
+        model_entry_try_remove(model);
     }
     mem_free(registry->engine_path);
     mem_free(registry->cpu_mask);
@@ -67,7 +67,7 @@ struct instance *registry_next(const struct registry *registry, const struct ins
         model = instance->model->link.next;
     }
     for (; model != models; model = model->next) {
-        struct list *first = list_first(&container_of(model, struct model, link)->instances);
+        struct list *first = list_first(&container_of(model, struct model_entry, link)->instances);
 
         if (first) {
             return container_of(first, struct instance, link);

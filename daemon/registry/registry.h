@@ -16,7 +16,7 @@
 #include "registry/ticket.h"
 
 struct instance;
-struct model;
+struct model_entry;
 
 struct registry_sink {
     /* The instance is new: makes its pins. 0 or -ENOMEM. */
@@ -36,7 +36,7 @@ struct registry_sink {
     /* Figures of an engine have come, or will not come any more. */
     void (*on_figures)(void *owner);
     /* The model is being unloaded. */
-    void (*on_unload)(void *owner, struct model *model);
+    void (*on_unload)(void *owner, struct model_entry *model);
 };
 
 /* The limits of engines; zeros are replaced by the defaults. */

@@ -1,7 +1,7 @@
 #include "registry/ticket.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "registry/model.h"
+#include "registry/model_entry.h"
 #include <errno.h>
 #include <stdio.h>
 
@@ -12,7 +12,7 @@ void tickets_init(struct tickets *tickets, struct events *events)
 }
 
 int ticket_create(struct ticket **ret_ticket, size_t bytes, enum ticket_kind kind, const struct ticket_ops *ops,
-                  struct tickets *tickets, struct model *model, void *owner)
+                  struct tickets *tickets, struct model_entry *model, void *owner)
 {
     struct ticket *ticket = mem_calloc(MEM_WIRE, 1, bytes);
 
@@ -40,7 +40,7 @@ void ticket_destroy(struct ticket *ticket)
     }
     if (ticket->model) {
         ticket->model->n_tickets--;
-        model_try_remove(ticket->model);
+        model_entry_try_remove(ticket->model);
     }
     mem_free(ticket);
 }

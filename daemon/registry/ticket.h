@@ -23,7 +23,7 @@ enum ticket_kind {
     TICKET_UNLOAD,
 };
 
-struct model;
+struct model_entry;
 struct ticket;
 
 struct tickets {
@@ -47,7 +47,7 @@ struct ticket {
     enum ticket_kind kind;
     const struct ticket_ops *ops;
     struct tickets *tickets;
-    struct model *model; /* that it names, or NULL */
+    struct model_entry *model; /* that it names, or NULL */
     void *owner;
     bool is_called;       /* its callback is being made: it is freed behind that, even if it is forgotten inside */
     Sotto__V1__Code code; /* the answer, when it is an error */
@@ -61,7 +61,7 @@ void tickets_call(struct tickets *tickets);
 
 /* Makes a ticket of @bytes (of its kind's struct), zeroed behind the ticket. 0 or -ENOMEM. */
 int ticket_create(struct ticket **ret_ticket, size_t bytes, enum ticket_kind kind, const struct ticket_ops *ops,
-                  struct tickets *tickets, struct model *model, void *owner);
+                  struct tickets *tickets, struct model_entry *model, void *owner);
 
 /* Has it answered in the next tick, with an error unless @code is 0. */
 void ticket_answer(struct ticket *ticket, Sotto__V1__Code code, const char *sentence);

@@ -214,7 +214,7 @@ static struct plan_input plan_input_of(const struct dispatch_view *view, enum pl
 {
     struct plan_input in = { .now_us = view->in->now_us, .boot_us = view->in->boot_us, .kind = kind };
 
-    dispatch_real_limits(view->dispatch, view->in->limits, in.limits);
+    dispatch_effective_limits(view->dispatch, view->in->limits, in.limits);
     return in;
 }
 

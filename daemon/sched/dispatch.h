@@ -15,7 +15,8 @@
  * - Preemption at the same engine: only a realtime job does that, only to one step, since an engine holds two begun
  *   steps, and only until its first token. Afterwards it joins the steps of all others, or a long answer would suspend
  *   the rest of its engine.
- * - Inheritance: a job that the begun steps of its own engine keep out lends them its class.
+ * - Inheritance: a job that waits only because its own engine's begun steps are in the way raises those steps to its
+ *   class.
  * - Boosts: a starving step (others had DISPATCH_STARVE_SLICES slices since it was suspended) gets one slice between
  *   theirs, so that it ends. So does a new step of a class that has aged. A boosted step is not suspended for a higher
  *   class.
@@ -33,7 +34,8 @@
 
 #include "sched/plan.h"
 
-/* Steps in progress, including suspended ones: two of each class, and the one that waits. */
+/* Steps in progress, including suspended ones: two begun ones of each of the three classes, one that waits at an
+ * engine, and one that has just ended (DISPATCH_ENDED). */
 #define DISPATCH_STEPS 8u
 
 /* How long a job of a higher class waits at most for a running step to end by itself. Below this a suspension costs
@@ -43,7 +45,8 @@
 /* A step that is suspended for higher classes gets a slice for this many of theirs. */
 #define DISPATCH_STARVE_SLICES 3u
 
-/* Replaces it while a realtime request waits for its first token, which is promised within a slice and its own work. */
+/* DISPATCH_STARVE_SLICES while a realtime request waits for its first token, which is promised within a slice and its
+ * own work. */
 #define DISPATCH_STARVE_FIRST 100u
 
 enum dispatch_state {
@@ -147,12 +150,12 @@ void dispatch_next(struct dispatch *dispatch, struct queue *queue, struct planne
                    const struct dispatch_input *in, struct dispatch_order *ret_order);
 
 /*
- * Fills in @limits as they work out in practice, for all processors: with the duty that is left when steps wait for
- * frames. Admission and plans use these, as they estimate time on the clock; the bounds themselves stay as the governor
- * sets them.
+ * Writes to @ret_limits the @limits of all processors with the duty that steps really achieve: less than allowed where
+ * they wait for frames. Admission and plans use these, as they estimate time on the clock; the bounds themselves stay
+ * as the governor sets them.
  */
-void dispatch_real_limits(const struct dispatch *dispatch, const struct governor_limits *limits,
-                          struct governor_limits *ret_limits);
+void dispatch_effective_limits(const struct dispatch *dispatch, const struct governor_limits *limits,
+                               struct governor_limits *ret_limits);
 
 /* Returns the step @id of @eq that is in progress, or NULL. */
 struct dispatch_step *dispatch_find(struct dispatch *dispatch, const struct engine_queue *eq, uint64_t id);

@@ -73,8 +73,8 @@ static void keep_pace(struct dispatch_pace *pace, uint64_t held_us, uint64_t ran
     pace->ran_us = pace->ran_us * PACE_KEEPS + (double)num_max(held_us, ran_us);
 }
 
-void dispatch_real_limits(const struct dispatch *dispatch, const struct governor_limits *limits,
-                          struct governor_limits *ret_limits)
+void dispatch_effective_limits(const struct dispatch *dispatch, const struct governor_limits *limits,
+                               struct governor_limits *ret_limits)
 {
     for (size_t i = 0; i < PROCESSOR_COUNT; i++) {
         const struct dispatch_pace *pace = &dispatch->paces[i];

@@ -27,15 +27,6 @@ void encoder_init(struct encoder *encoder)
     }
 }
 
-/* protobuf-c's strings are not const; packing does not change them. */
-static char *packed(const char *text)
-{
-    char *same;
-
-    memcpy(&same, &text, sizeof(same));
-    return same;
-}
-
 static void write_source(const struct channel *channel, Sotto__Sense__Source *source)
 {
     const struct source_facts *facts = &channel->facts;
@@ -43,11 +34,11 @@ static void write_source(const struct channel *channel, Sotto__Sense__Source *so
     *source = (Sotto__Sense__Source)SOTTO__SENSE__SOURCE__INIT;
     source->id = channel->id;
     source->quantity = (Sotto__Sense__Quantity)facts->quantity;
-    source->name = packed(facts->name);
-    source->path = packed(facts->path);
-    source->unit = packed(reading_unit_name(facts->quantity));
+    source->name = wire_str(facts->name);
+    source->path = wire_str(facts->path);
+    source->unit = wire_str(reading_unit_name(facts->quantity));
     source->in_use = channel->in_use;
-    source->why = packed(facts->why);
+    source->why = wire_str(facts->why);
     source->tells_clients = facts->tells_clients;
     source->most = facts->most;
     source->is_mixed = facts->is_mixed;
@@ -75,7 +66,7 @@ int encoder_inventory(struct encoder *encoder, const struct sampler *sampler, bo
     Sotto__Sense__Inventory inventory = SOTTO__SENSE__INVENTORY__INIT;
     struct list *link;
 
-    inventory.build = packed(SOTTO_VERSION);
+    inventory.build = wire_str(SOTTO_VERSION);
     inventory.is_limited = is_limited;
     inventory.sources = encoder->source_list;
     list_for_each (link, &sampler->channels) {
@@ -90,7 +81,7 @@ int encoder_inventory(struct encoder *encoder, const struct sampler *sampler, bo
     for (uint32_t i = 0; i < sampler->n_devices; i++) {
         encoder->devices[i] = (Sotto__Sense__Device)SOTTO__SENSE__DEVICE__INIT;
         encoder->devices[i].minor = sampler->devices[i].minor;
-        encoder->devices[i].driver = packed(sampler->devices[i].driver);
+        encoder->devices[i].driver = wire_str(sampler->devices[i].driver);
         encoder->devices[i].has_display = sampler->devices[i].has_display;
         encoder->devices[i].is_ours = sampler->devices[i].is_ours;
     }
@@ -120,7 +111,7 @@ static void write_reading(const struct channel *channel, uint64_t now_us, Sotto_
     reading->value = value_of(channel);
     reading->at_us = channel->now.at_us < now_us ? channel->now.at_us : now_us;
     reading->blind_permille = share(channel->now.blind_permille);
-    reading->why = packed(channel->now.why);
+    reading->why = wire_str(channel->now.why);
 }
 
 static void write_clients(struct encoder *encoder, const struct channel *channel, Sotto__Sense__Sample *sample)
@@ -138,7 +129,7 @@ static void write_clients(struct encoder *encoder, const struct channel *channel
         encoder->clients[i].graphics_permille = share(from->graphics_permille);
         encoder->clients[i].compute_permille = share(from->compute_permille);
         encoder->clients[i].memory_kb = from->memory_kb;
-        encoder->clients[i].name = packed(from->name);
+        encoder->clients[i].name = wire_str(from->name);
     }
 }
 

@@ -66,12 +66,14 @@ static int run(const struct options *options)
         .n_scales = options->n_scales,
         .device = options->device,
     };
+    const bool person = options->foreground || !log_is_journal(options->journal_stream);
     struct diag diag = DIAG_INIT;
     bool is_free;
     int code;
 
-    if (!log_setup(options->log_levels, options->foreground)) {
-        log_warn("sensor", "SOTTO_LOG: a word means nothing; it is TOPIC:LEVEL, with commas between");
+    if (!log_setup(options->log_levels, person)) {
+        log_warn("sensor",
+                 "SOTTO_LOG has an unknown word, which is ignored; expected LEVEL or TOPIC:LEVEL, separated by commas");
     }
     if (!discovery || !find_socket(options, &config, &diag) ||
         !discovery_open(discovery, options->root, &setup, &diag)) {

@@ -40,8 +40,8 @@ static const struct arg_row rows[OPTION_COUNT + 1] = {
                         "Device of which the load counts, such as renderD128; by default the one that drives "
                         "the display, else the first that can draw." },
     [OPTION_FOREGROUND] = { "foreground", 'f', ARG_FLAG, NULL, NULL,
-                            "Log for a terminal: with times, without the journal's prefixes." },
-    [OPTION_HELP] = { "help", 'h', ARG_FLAG, NULL, NULL, "Print this page." },
+                            "Log for a terminal, with times, even if standard error is the journal." },
+    [OPTION_HELP] = { "help", 'h', ARG_FLAG, NULL, NULL, "Print this help." },
     [OPTION_VERSION] = { "version", 0, ARG_FLAG, NULL, NULL, "Print the version." },
 };
 
@@ -164,6 +164,7 @@ int options_read(struct options *ret_options, int argc, char **argv, FILE *out, 
 
     *options = (struct options){ .root = "/", .fd = -1, .uid = (uid_t)-1 };
     options->log_levels = getenv("SOTTO_LOG");
+    options->journal_stream = getenv("JOURNAL_STREAM");
     options->listen_pid = number_of("LISTEN_PID");
     options->n_listen = number_of("LISTEN_FDS");
     args_init(&args, rows, argc - 1, argv + 1);

@@ -23,8 +23,9 @@ struct options {
     size_t n_scales;
     const char *device; /* device, the load of which counts; NULL: as inventory_ours() finds it */
     bool foreground;
-    const char *log_levels; /* SOTTO_LOG, or NULL */
-    long listen_pid;        /* of socket activation: the process, and the number of sockets; 0: none */
+    const char *log_levels;     /* SOTTO_LOG, or NULL */
+    const char *journal_stream; /* JOURNAL_STREAM, or NULL */
+    long listen_pid;            /* of socket activation: the process, and the number of sockets; 0: none */
     long n_listen;
 };
 

@@ -4,9 +4,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "sensor/encoder.h"
-#include "sensor/events.h"
+#include "sensor/kernel_events.h"
 #include "sensor/peers.h"
-#include "sensor/suspend.h"
+#include "sensor/suspend_time.h"
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -41,7 +41,7 @@ struct sensor {
     struct finder finder;
     struct sampler sampler;
     struct peers peers;
-    struct events events;
+    struct kernel_events events;
     struct encoder encoder;
     struct scan_result scan_result; /* of the last scan */
     struct buf out;
@@ -55,7 +55,7 @@ struct sensor {
     uint64_t hurry_us;          /* last event that caused readings */
     uint64_t new_us;            /* since when there is unreported news; 0: there is none */
     uint64_t sent_us;
-    struct suspend suspend;
+    struct suspend_time suspend;
     bool is_ending;
 };
 
@@ -188,7 +188,7 @@ static void on_device(void *owner)
     sensor->scan_us = sensor->scan_us < soon_us ? sensor->scan_us : soon_us;
 }
 
-static const struct events_sink events_sink = { .on_thermal = on_thermal, .on_device = on_device };
+static const struct kernel_events_sink kernel_events_sink = { .on_thermal = on_thermal, .on_device = on_device };
 
 static void drain(int fd)
 {
@@ -285,7 +285,7 @@ static void wake(struct sensor *sensor, uint64_t now_us)
 /* Notices that the machine was suspended: readings from before are outdated, whatever their time. */
 static void notice_sleep(struct sensor *sensor, uint64_t now_us)
 {
-    if (suspend_check(&sensor->suspend, now_us, clock_boot_us()) > 0) {
+    if (suspend_time_check(&sensor->suspend, now_us, clock_boot_us()) > 0) {
         sensor->is_event = true;
         sensor->scan_us = now_us;
         sampler_wake(&sensor->sampler, now_us);
@@ -365,7 +365,7 @@ static void run(struct sensor *sensor)
             on_signal(sensor);
         }
         if (fds[POLL_THERMAL].revents || fds[POLL_UEVENT].revents) {
-            events_read(&sensor->events, &events_sink, sensor);
+            kernel_events_read(&sensor->events, &kernel_events_sink, sensor);
         }
         if (fds[POLL_NOTIFY].revents) {
             on_notify(sensor, now_us);
@@ -411,7 +411,7 @@ static int open_all(struct sensor *sensor)
     sampler_init(&sensor->sampler, &sensor->readers);
     sensor->sampler.least_ms = sensor->config->least_ms;
     peers_init(&sensor->peers, sensor->config->uid);
-    events_open(&sensor->events, sensor->config->listens_to_kernel);
+    kernel_events_open(&sensor->events, sensor->config->listens_to_kernel);
     encoder_init(&sensor->encoder);
     buf_init(&sensor->out, MEM_WIRE, PEERS_OUT_MAX);
     if (sensor->config->client_fd >= 0) {
@@ -426,7 +426,7 @@ static bool close_all(struct sensor *sensor)
     bool is_free;
 
     peers_finish(&sensor->peers);
-    events_close(&sensor->events);
+    kernel_events_close(&sensor->events);
     is_free = readers_close(&sensor->readers);
     if (!finder_close(&sensor->finder, is_free) || !is_free) {
         return false;

@@ -1,7 +1,7 @@
 #include "session/embed.h"
 #include "base/clean.h"
 #include "base/err.h"
-#include "registry/model.h"
+#include "registry/model_entry.h"
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

@@ -289,7 +289,7 @@ static void run(struct streams *streams, struct instance *instance)
     struct list *link;
 
     instance->pins_due = false;
-    if (!instance_is_ready(instance) || streams->events->is_stopping || model_pick(instance->model) != instance) {
+    if (!instance_is_ready(instance) || streams->events->is_stopping || model_entry_pick(instance->model) != instance) {
         return;
     }
     make_room(instance);

@@ -15,7 +15,7 @@
 #ifndef SOTTO_SESSION_PINS_H
 #define SOTTO_SESSION_PINS_H
 
-#include "registry/model.h"
+#include "registry/model_entry.h"
 #include "registry/pin.h"
 #include "stream/streams.h"
 

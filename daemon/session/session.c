@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "proto/limit.h"
-#include "registry/model.h"
+#include "registry/model_entry.h"
 #include <errno.h>
 #include <stdio.h>
 
@@ -68,7 +68,7 @@ static void end(struct session *session, const char *how)
     destroy(session);
 }
 
-void sessions_end_of(struct sessions *sessions, const struct model *model)
+void sessions_end_of(struct sessions *sessions, const struct model_entry *model)
 {
     struct list *link;
     struct list *after;
@@ -320,7 +320,7 @@ static int find_for(const struct sessions *sessions, const struct request *reque
                    (unsigned long long)session->id);
         return SOTTO__V1__CODE__CODE_FAILED_PRECONDITION;
     }
-    if (generate->model[0] != '\0' && model_find(sessions->registry, generate->model) != session->model) {
+    if (generate->model[0] != '\0' && model_entry_find(sessions->registry, generate->model) != session->model) {
         diag_blame(diag, "generate.model", "session %llu is with model %s", (unsigned long long)session->id,
                    session->model->settings.name);
         return SOTTO__V1__CODE__CODE_INVALID_ARGUMENT;
@@ -462,7 +462,7 @@ static void make_room(struct sessions *sessions, const struct grant *grant)
     }
 }
 
-static int create(struct session **ret_session, struct sessions *sessions, struct model *model,
+static int create(struct session **ret_session, struct sessions *sessions, struct model_entry *model,
                   const Sotto__V1__OpenSession *open, const struct grant *grant)
 {
     struct session *session;
@@ -527,7 +527,7 @@ int sessions_open(struct sessions *sessions, const Sotto__V1__OpenSession *open,
                   const struct stream_sink *sink, void *owner, struct stream **ret_stream, uint32_t *ret_retry_ms,
                   struct diag *diag)
 {
-    struct model *model = model_find(sessions->registry, open->model);
+    struct model_entry *model = model_entry_find(sessions->registry, open->model);
     Sotto__V1__Generate generate;
     struct request request = {
         .streams = sessions->streams,

@@ -50,8 +50,8 @@ struct session {
     struct list link;    /* sessions::all */
     struct list streams; /* stream_holder::link: its turns, until they are freed */
     struct sessions *sessions;
-    struct model *model;     /* stays while there are sessions */
-    struct account *account; /* pays for @n_held bytes */
+    struct model_entry *model; /* stays while there are sessions */
+    struct account *account;   /* pays for @n_held bytes */
     uint64_t n_held;
     uint64_t id;
     uint32_t uid;
@@ -108,7 +108,7 @@ int sessions_close(struct sessions *sessions, uint64_t id, const struct grant *g
                    struct diag *diag);
 
 /* Ends the sessions of @model, which is being unloaded; those that have a turn end with that. */
-void sessions_end_of(struct sessions *sessions, const struct model *model);
+void sessions_end_of(struct sessions *sessions, const struct model_entry *model);
 
 /* Ends the sessions that were idle for long enough at @boot_us. */
 void sessions_end_idle(struct sessions *sessions, uint64_t boot_us);

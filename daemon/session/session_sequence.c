@@ -4,7 +4,7 @@
  */
 #include "base/clock.h"
 #include "base/num.h"
-#include "registry/model.h"
+#include "registry/model_entry.h"
 #include "registry/orders.h"
 #include "session/session.h"
 #include "stream/sequence.h"
@@ -21,7 +21,7 @@ static bool may_retain(const struct session *session, const struct stream *strea
 {
     return stream->sequence.number != 0 && (stream->job.state == JOB_ASSIGNED || is_extending(stream)) &&
            stream->journal.n_slid == 0 && !session->is_ending && instance_takes_orders(stream->instance) &&
-           model_pick(session->model) == stream->instance;
+           model_entry_pick(session->model) == stream->instance;
 }
 
 static void hold_pages(struct session *session, uint32_t n_pages)

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/num.h"
 #include "proto/limit.h"
+#include "proto/wire.h"
 #include "session/session.h"
 #include "stream/prompt.h"
 #include "stream/report.h"
@@ -282,7 +283,7 @@ static int add_answer(struct session *session)
 
     answer.role = role;
     answer.content.len = session->given.n;
-    memcpy(&answer.content.data, &(const uint8_t *){ buf_data(&session->given) }, sizeof(answer.content.data));
+    answer.content.data = wire_message(buf_data(&session->given));
     return add_message(session, &answer);
 }
 

@@ -2,6 +2,7 @@
 #include "base/clean.h"
 #include "base/clock.h"
 #include "base/trace.h"
+#include "proto/wire.h"
 #include "stream/credit.h"
 #include "stream/report.h"
 #include "stream/slot.h"
@@ -100,9 +101,9 @@ static void deliver(struct stream *stream, const struct output_filter_out *out)
     }
     delta.first = out->first;
     delta.n_tokens = out->n_tokens;
-    memcpy(&delta.tokens, &out->tokens, sizeof(delta.tokens)); /* packing leaves both alone */
+    delta.tokens = wire_message(out->tokens);
     delta.text.len = out->n_text;
-    memcpy(&delta.text.data, &out->text, sizeof(delta.text.data));
+    delta.text.data = wire_message(out->text);
     if (stream->request.sampler.logprobs && answer->n_logprobs >= out->n_tokens) {
         logprobs = mem_calloc(MEM_STREAM, out->n_tokens, sizeof(*logprobs));
         list = mem_calloc(MEM_STREAM, out->n_tokens, sizeof(*list));

@@ -156,7 +156,7 @@ static bool admit(struct stream *stream)
     struct admit_verdict verdict;
 
     admit_limits(streams->limits, clock_mono_us(), clock_boot_us(), usual);
-    dispatch_real_limits(&streams->dispatch, usual, limits);
+    dispatch_effective_limits(&streams->dispatch, usual, limits);
     switch ((enum admit_outcome)admit_check(&streams->queue, &stream->job, limits, clock_boot_us(), &verdict)) {
     case ADMIT_OK:
         return true;

@@ -46,14 +46,13 @@ static void explain_full(const struct streams *streams, const struct quota_reque
     const struct account *account = request->account;
 
     if (account->n_live >= request->grant->n_streams) {
-        diag_set(diag, "%u requests of this user are live, as many as it may have: end one, or come back in %u ms",
+        diag_set(diag, "%u requests of this user are live, as many as it may have: end one, or try again in %u ms",
                  account->n_live, retry_ms);
     } else if (account->n_waiting >= LIMIT_WAITING_A_UID) {
-        diag_set(diag, "%u requests of this user are waiting already, and no more may: come back in %u ms",
+        diag_set(diag, "%u requests of this user are waiting already, as many as it may have: try again in %u ms",
                  account->n_waiting, retry_ms);
     } else {
-        diag_set(diag, "%u requests are waiting already, and no more of this class may: come back in %u ms",
-                 count_waiting(streams), retry_ms);
+        diag_set(diag, "the queue is full: %u requests wait: try again in %u ms", count_waiting(streams), retry_ms);
     }
 }
 
@@ -79,11 +78,11 @@ static bool is_spent(struct streams *streams, const struct quota_request *reques
     }
     *ret_retry_ms = (uint32_t)num_min(num_div_up(wait_us, 1000), UINT32_MAX);
     if (request->account->barred_us > clock_boot_us()) {
-        diag_set(diag, "%u requests of this user have cost the engine they ran on: come back in %u ms",
+        diag_set(diag, "%u requests of this user have crashed their engine: try again in %u ms",
                  request->account->n_guilty, *ret_retry_ms);
         return true;
     }
-    diag_set(diag, "this user's %u %s a minute are spent: come back in %u ms",
+    diag_set(diag, "this user's %u %s a minute are spent: try again in %u ms",
              is_energy ? request->grant->energy_a_minute : request->grant->tokens_a_minute,
              is_energy ? "joules" : "tokens", *ret_retry_ms);
     return true;

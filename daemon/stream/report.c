@@ -1,6 +1,7 @@
 #include "stream/report.h"
 #include "base/clock.h"
-#include "registry/model.h"
+#include "proto/wire.h"
+#include "registry/model_entry.h"
 #include <stdio.h>
 
 void report_accepted(struct stream *stream)
@@ -16,7 +17,7 @@ void report_accepted(struct stream *stream)
         return;
     }
     snprintf(name, sizeof(name), "%s", stream->instance->model->settings.name);
-    accepted.place = queue_position(&stream->streams->queue, &stream->job, clock_mono_us());
+    accepted.queue_position = queue_position(&stream->streams->queue, &stream->job, clock_mono_us());
     accepted.prompt_tokens = stream->journal.n_prompt;
     accepted.max_tokens = stream->request.max_tok;
     accepted.seed = stream->request.sampler.seed;
@@ -196,7 +197,7 @@ static void tell_done(struct stream *stream)
         const struct stop_text *stop = &stream->request.stops[stream->end.stop];
 
         done.stop.len = stop->n;
-        memcpy(&done.stop.data, &stop->bytes, sizeof(done.stop.data)); /* packing leaves it alone */
+        done.stop.data = wire_message(stop->bytes);
     }
     stream->sink->on_done(stream->owner, &done);
 }

@@ -305,7 +305,7 @@ int request_refused(struct streams *streams, const struct grant *grant, int code
     if (usage) {
         usage->n_refused++;
     }
-    return code < 0 ? err_up(code) : code;
+    return err_pass(code);
 }
 
 static int check_quota(const struct request *request, uint32_t *ret_retry_ms, struct diag *diag)
@@ -334,7 +334,7 @@ static int look(struct request *request, uint32_t *ret_retry_ms, struct diag *di
         return SOTTO__V1__CODE__CODE_UNAVAILABLE;
     }
     if (!request->model) {
-        request->model = model_find(streams->registry, generate->model);
+        request->model = model_entry_find(streams->registry, generate->model);
     }
     if (!request->model) {
         diag_blame(diag, "generate.model",
@@ -374,7 +374,7 @@ int request_open(const struct request *request, struct stream **ret_stream, stru
     }
     stream->holder.ops = request->holder.ops ? request->holder.ops : &stream_no_holder;
     stream->holder.self = request->holder.self;
-    enter(stream, model_pick(request->model), request->priority);
+    enter(stream, model_entry_pick(request->model), request->priority);
     *ret_stream = steal(&stream);
     return 0;
 }

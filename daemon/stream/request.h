@@ -21,9 +21,9 @@ struct request {
     const struct stream_sink *sink;
     void *owner; /* of @sink */
     struct stream_holder holder;
-    struct model *model; /* NULL: the one that @generate names */
-    const char *message; /* that it came in, for the names of fields; NULL: "generate" */
-    bool pools;          /* as in struct stream_request */
+    struct model_entry *model; /* NULL: the one that @generate names */
+    const char *message;       /* that it came in, for the names of fields; NULL: "generate" */
+    bool pools;                /* as in struct stream_request */
     bool prompt_only;
     bool continues;
     bool slides;

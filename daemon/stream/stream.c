@@ -2,7 +2,7 @@
 #include "base/clean.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "registry/model.h"
+#include "registry/model_entry.h"
 #include "stream/sequence.h"
 #include <assert.h>
 #include <stdio.h>

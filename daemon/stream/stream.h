@@ -2,9 +2,9 @@
  * Stream: one Generate or Embed, from its text to its last message
  *
  * Text to tokens in the text pool, a quota, a sequence in an engine, tokens to text through the output filter, credit
- * and parking, and exactly one end. All that is needed to go on after an engine is lost stands in the journal, and a
- * first start is a rebuild of an empty one. Calls of the connection change state only; what they cause is called back
- * from a later tick.
+ * and parking, and exactly one end. All that is needed to go on after an engine is lost stands in the journal:
+ * starting equals rebuilding from a journal that has no answer tokens yet. Calls of the connection change state only;
+ * what they cause is called back from a later tick.
  *
  * The parts of a stream are each written by one file: request.c and prompt.c decide what is asked, sequence.c where it
  * is computed, answer.c what comes of it, credit.c what the client allows, report.c what the client knows.
@@ -42,7 +42,7 @@ enum stream_state {
  */
 struct stream_holder_ops {
     /* The tokens of its own text are known; others may be put before them (prompt_set()). Returns false if the
-     * stream is over by that, or its text is made again. */
+     * caller must stop, since the stream has ended or its text is being tokenised again. */
     bool (*on_prompt)(void *holder, struct stream *stream);
     /* The size of the prompt is known and checked; a sequence may be reserved for it. */
     void (*on_sized)(void *holder, struct stream *stream);

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#define BLOCK_SMALL 32  /* elements of a block of the formats Q*_0 and Q*_1 */
+#define BLOCK_SMALL 32  /* elements of a block of Q*_0, Q*_1 and IQ4_NL */
 #define BLOCK_SUPER 256 /* elements of a block of the K formats */
 
 /* w = d * (q - 8). Element j < 16 is the low half of qs[j], element j + 16 the high half. */

@@ -9,6 +9,8 @@
 #include "base/clean.h"
 #include "base/num.h"
 
+#include <stdio.h>
+
 static const struct elem_info infos[ELEM_TYPE_COUNT] = {
     [ELEM_F32] = { "F32", 1, 4, true },
     [ELEM_F16] = { "F16", 1, 2, true },
@@ -60,4 +62,17 @@ bool elem_row_bytes(uint32_t type, uint64_t n_cols, uint64_t *ret_bytes)
         return false;
     }
     return num_mul(n_cols / info->n_block, info->n_bytes, ret_bytes);
+}
+
+const char *elem_computed(char *text, size_t cap)
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < COUNTOF(infos) && used < cap; i++) {
+        if (infos[i].computes) {
+            used += (size_t)snprintf(text + used, cap - used, "%s%s", used ? ", " : "", infos[i].name);
+        }
+    }
+    return text;
 }

@@ -27,7 +27,7 @@ enum elem_type {
     ELEM_IQ4_NL = 20,
     ELEM_IQ4_XS = 23,
     ELEM_BF16 = 30,
-    ELEM_TYPE_COUNT = 64, /* larger ids are unknown */
+    ELEM_TYPE_COUNT = 64, /* above all known ids */
 };
 
 struct elem_info {
@@ -43,5 +43,8 @@ const struct elem_info *elem_info(uint32_t type);
 
 /* Gives the bytes of a row of @n_cols elements; returns false if they are not whole blocks, or the size overflows. */
 bool elem_row_bytes(uint32_t type, uint64_t n_cols, uint64_t *ret_bytes);
+
+/* Writes the names of the types that sotto runs to @text (@cap bytes), as "F32, F16, Q4_0". Returns @text. */
+const char *elem_computed(char *text, size_t cap);
 
 #endif

@@ -15,7 +15,7 @@ struct chat {
 
 static int compile(struct chat **ret_chat, const struct vocab *vocab, struct gguf_text source, struct diag *diag)
 {
-    cleanup(chat_destroyp) struct chat *chat = mem_calloc(MEM_WORDS, 1, sizeof(*chat));
+    cleanup(chat_destroyp) struct chat *chat = mem_calloc(MEM_TEXT, 1, sizeof(*chat));
     int r;
 
     if (!chat) {

@@ -81,7 +81,7 @@ static int load_types(struct vocab *vocab, const struct gguf *gguf, struct diag 
     const struct gguf_key *key;
     struct cursor cursor;
 
-    vocab->types = mem_calloc(MEM_WORDS, vocab->n, sizeof(*vocab->types));
+    vocab->types = mem_calloc(MEM_TEXT, vocab->n, sizeof(*vocab->types));
     if (!vocab->types) {
         return err_new(-ENOMEM);
     }
@@ -146,8 +146,8 @@ int vocab_load_entries(struct vocab *vocab, const struct gguf *gguf, struct diag
     if (r) {
         return r;
     }
-    vocab->text = mem_calloc(MEM_WORDS, vocab->n, sizeof(*vocab->text));
-    vocab->texts = mem_calloc(MEM_WORDS, key->n_value, 1);
+    vocab->text = mem_calloc(MEM_TEXT, vocab->n, sizeof(*vocab->text));
+    vocab->texts = mem_calloc(MEM_TEXT, key->n_value, 1);
     if (!vocab->text || !vocab->texts) {
         return err_new(-ENOMEM);
     }
@@ -186,7 +186,7 @@ int vocab_load_scores(struct vocab *vocab, const struct gguf *gguf, struct diag 
     if (vocab->kind == VOCAB_BPE) {
         return VOCAB_OK;
     }
-    vocab->orders = mem_calloc(MEM_WORDS, vocab->n, sizeof(*vocab->orders));
+    vocab->orders = mem_calloc(MEM_TEXT, vocab->n, sizeof(*vocab->orders));
     if (!vocab->orders) {
         return err_new(-ENOMEM);
     }
@@ -315,8 +315,8 @@ int vocab_load_pieces(struct vocab *vocab, const struct gguf *gguf, struct diag 
     uint32_t n_used = 0;
     size_t n;
 
-    vocab->piece = mem_calloc(MEM_WORDS, vocab->n, sizeof(*vocab->piece));
-    vocab->pieces = mem_calloc(MEM_WORDS, (size_t)last->at + last->n, 1);
+    vocab->piece = mem_calloc(MEM_TEXT, vocab->n, sizeof(*vocab->piece));
+    vocab->pieces = mem_calloc(MEM_TEXT, (size_t)last->at + last->n, 1);
     if (!vocab->piece || !vocab->pieces) {
         return err_new(-ENOMEM);
     }

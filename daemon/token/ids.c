@@ -26,7 +26,7 @@ static int make_room(struct ids *ids, size_t n)
         return TOKENIZE_OK;
     }
     cap = num_max(cap, ids->n + n);
-    bigger = mem_realloc(MEM_WORDS, ids->ids, cap * sizeof(*bigger));
+    bigger = mem_realloc(MEM_TEXT, ids->ids, cap * sizeof(*bigger));
     if (!bigger) {
         return err_new(-ENOMEM);
     }

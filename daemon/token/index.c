@@ -37,7 +37,7 @@ int index_init(struct index *index, uint32_t n, const char *bytes, const struct 
         cap *= 2;
     }
     *index = (struct index){ .mask = (uint32_t)(cap - 1), .bytes = bytes, .spans = spans };
-    index->slots = mem_alloc(MEM_WORDS, cap * sizeof(*index->slots));
+    index->slots = mem_alloc(MEM_TEXT, cap * sizeof(*index->slots));
     if (!index->slots) {
         return err_new(-ENOMEM);
     }

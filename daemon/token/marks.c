@@ -103,7 +103,7 @@ static int load_template(struct vocab *vocab, const struct gguf *gguf, struct di
     if (text.n == 0) {
         return VOCAB_OK;
     }
-    vocab->chat_template = mem_strndup(MEM_WORDS, text.bytes, text.n);
+    vocab->chat_template = mem_strndup(MEM_TEXT, text.bytes, text.n);
     if (!vocab->chat_template) {
         return err_new(-ENOMEM);
     }
@@ -183,7 +183,7 @@ int vocab_load_special(struct vocab *vocab, const struct gguf *gguf, struct diag
             return r;
         }
     }
-    vocab->never = mem_calloc(MEM_WORDS, n_unused, sizeof(*vocab->never));
+    vocab->never = mem_calloc(MEM_TEXT, n_unused, sizeof(*vocab->never));
     if (!vocab->never) {
         return err_new(-ENOMEM);
     }

@@ -31,7 +31,7 @@ int merge_push(struct merge *merge, uint32_t at, uint32_t n, uint32_t id)
 {
     if (merge->n == merge->cap) {
         const uint32_t cap = merge->cap ? 2 * merge->cap : 64;
-        struct symbol *symbols = mem_realloc(MEM_WORDS, merge->symbols, cap * sizeof(*symbols));
+        struct symbol *symbols = mem_realloc(MEM_TEXT, merge->symbols, cap * sizeof(*symbols));
 
         if (!symbols) {
             return err_new(-ENOMEM);
@@ -60,7 +60,7 @@ static int heap_add(struct merge *merge, const struct bigram *bigram)
 
     if (merge->n_heap == merge->cap_heap) {
         const uint32_t cap = merge->cap_heap ? 2 * merge->cap_heap : 64;
-        struct bigram *heap = mem_realloc(MEM_WORDS, merge->heap, cap * sizeof(*heap));
+        struct bigram *heap = mem_realloc(MEM_TEXT, merge->heap, cap * sizeof(*heap));
 
         if (!heap) {
             return err_new(-ENOMEM);

@@ -55,7 +55,7 @@ static int append_piece(const uint8_t *text, size_t n, struct buf *out)
         return err_new(-EINVAL);
     }
     /* The points are encoded in place, with a zero behind them: four bytes a point are enough. */
-    points = mem_alloc(MEM_WORDS, ((size_t)n_points + 1) * sizeof(*points));
+    points = mem_alloc(MEM_TEXT, ((size_t)n_points + 1) * sizeof(*points));
     if (!points) {
         return err_new(-ENOMEM);
     }

@@ -16,7 +16,7 @@ int pairs_init(struct pairs *pairs, uint32_t n)
         cap *= 2;
     }
     *pairs = (struct pairs){ .mask = (uint32_t)(cap - 1) };
-    pairs->slots = mem_alloc(MEM_WORDS, cap * sizeof(*pairs->slots));
+    pairs->slots = mem_alloc(MEM_TEXT, cap * sizeof(*pairs->slots));
     if (!pairs->slots) {
         return err_new(-ENOMEM);
     }

@@ -33,7 +33,7 @@ static int reserve(struct special *special, uint32_t n)
     if (cap == special->cap) {
         return 0;
     }
-    nodes = mem_realloc(MEM_WORDS, special->nodes, cap * sizeof(*nodes));
+    nodes = mem_realloc(MEM_TEXT, special->nodes, cap * sizeof(*nodes));
     if (!nodes) {
         return err_new(-ENOMEM);
     }

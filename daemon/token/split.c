@@ -104,7 +104,7 @@ struct walk {
 
 static void *pcre_alloc(size_t size, void *data)
 {
-    return mem_alloc(MEM_WORDS, size);
+    return mem_alloc(MEM_TEXT, size);
 }
 
 static void pcre_free(void *block, void *data)
@@ -155,7 +155,7 @@ int split_create(struct split **ret_split, const char *name, size_t n_name)
     if (!row) {
         return SPLIT_UNKNOWN;
     }
-    split = mem_calloc(MEM_WORDS, 1, sizeof(*split));
+    split = mem_calloc(MEM_TEXT, 1, sizeof(*split));
     if (!split) {
         return err_new(-ENOMEM);
     }
@@ -199,7 +199,7 @@ bool split_composed(const struct split *split)
 
 int split_scratch_create(struct split_scratch **ret_scratch, const struct split *split)
 {
-    cleanup(mem_freep) struct split_scratch *scratch = mem_calloc(MEM_WORDS, 1, sizeof(*scratch));
+    cleanup(mem_freep) struct split_scratch *scratch = mem_calloc(MEM_TEXT, 1, sizeof(*scratch));
 
     if (!scratch) {
         return err_new(-ENOMEM);

@@ -19,7 +19,7 @@ static const step_fn steps[] = {
 
 int vocab_create(struct vocab **ret_vocab, const struct gguf *gguf, struct diag *diag)
 {
-    cleanup(vocab_destroyp) struct vocab *vocab = mem_calloc(MEM_WORDS, 1, sizeof(*vocab));
+    cleanup(vocab_destroyp) struct vocab *vocab = mem_calloc(MEM_TEXT, 1, sizeof(*vocab));
     int r;
 
     if (!vocab) {

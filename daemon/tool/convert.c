@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "import/import.h"
 #include "kern/quant.h"
+#include "tool/mix.h"
 #include "tool/survey.h"
 #include "tool/table.h"
 #include <errno.h>
@@ -26,10 +27,9 @@ static const struct arg_row rows[] = {
     { NULL },
 };
 
-#define TYPE_STORED    ELEM_TYPE_COUNT
-#define PIECE_FLOATS   (2u << 20) /* floats that are read at once: 8 MiB */
-#define QUANT_VERSION  2          /* version of the block layouts in GGUF */
-#define FILE_TYPE_MANY 1024       /* GGUF's number for a file with formats guessed from its tensors */
+#define TYPE_STORED   ELEM_TYPE_COUNT
+#define PIECE_FLOATS  (2u << 20) /* floats that are read at once: 8 MiB */
+#define QUANT_VERSION 2          /* version of the block layouts in GGUF */
 
 struct conversion {
     const struct tool_call *call;
@@ -40,16 +40,6 @@ struct conversion {
     struct import *import;
     uint64_t n_bytes;    /* of data written */
     uint32_t n_fallback; /* matrices that do not fit the format */
-};
-
-/* Values of general.file_type for a file with most of its matrices in a format. */
-static const struct {
-    uint32_t type;
-    uint32_t file_type;
-} file_types[] = {
-    { ELEM_F32, 0 },   { ELEM_F16, 1 },   { ELEM_Q4_0, 2 },    { ELEM_Q4_1, 3 },    { ELEM_Q8_0, 7 },
-    { ELEM_Q5_0, 8 },  { ELEM_Q5_1, 9 },  { ELEM_Q2_K, 10 },   { ELEM_Q3_K, 12 },   { ELEM_Q4_K, 15 },
-    { ELEM_Q5_K, 17 }, { ELEM_Q6_K, 18 }, { ELEM_IQ4_NL, 25 }, { ELEM_IQ4_XS, 30 }, { ELEM_BF16, 32 },
 };
 
 static uint32_t type_of(const struct conversion *conversion, const struct import_tensor *tensor)
@@ -90,12 +80,8 @@ static void put_formats(const struct conversion *conversion)
 {
     struct gguf_writer *writer = import_writer(conversion->import);
     const uint32_t type = main_type(conversion);
-    uint32_t file_type = FILE_TYPE_MANY;
 
-    for (size_t i = 0; i < COUNTOF(file_types); i++) {
-        file_type = file_types[i].type == type ? file_types[i].file_type : file_type;
-    }
-    gguf_put_u32(writer, "general.file_type", file_type);
+    gguf_put_u32(writer, "general.file_type", mix_file_type(type));
     if (elem_info(type)->n_block > 1) {
         gguf_put_u32(writer, "general.quantization_version", QUANT_VERSION);
     }

@@ -14,16 +14,16 @@ static const struct arg_row rows[] = { TOOL_ROWS, { NULL } };
 static int show(const struct tool_call *call, const char *path)
 {
     struct diag diag = DIAG_INIT;
-    struct tool_file file = { .fd = -1 };
+    struct model_file file = { .fd = -1 };
     struct survey survey;
-    int r = tool_file_open(&file, path, &diag);
+    int r = model_file_open(&file, path, &diag);
 
     if (r) {
         return tool_fail(call, path, &diag, r);
     }
     r = survey_create(&survey, &file);
     if (r) {
-        tool_file_close(&file);
+        model_file_close(&file);
         return tool_fail(call, path, NULL, r);
     }
     if (call->json) {
@@ -33,7 +33,7 @@ static int show(const struct tool_call *call, const char *path)
         r = tool_flush(call);
     }
     survey_finish(&survey);
-    tool_file_close(&file);
+    model_file_close(&file);
     return r;
 }
 

@@ -7,10 +7,10 @@
 #include "tool/survey.h"
 #include "tool/tool.h"
 
-void inspect_text(const struct tool_file *file, const struct survey *survey, FILE *out);
+void inspect_text(const struct model_file *file, const struct survey *survey, FILE *out);
 
 /* Returns a new object; NULL: no memory. */
-json_t *inspect_json(const struct tool_file *file, const struct survey *survey);
+json_t *inspect_json(const struct model_file *file, const struct survey *survey);
 
 /* ---- values of keys: inspect_value.c ---- */
 

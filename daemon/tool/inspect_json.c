@@ -174,7 +174,7 @@ static json_t *verdict_of(const struct survey *survey)
     return object;
 }
 
-json_t *inspect_json(const struct tool_file *file, const struct survey *survey)
+json_t *inspect_json(const struct model_file *file, const struct survey *survey)
 {
     json_t *object = json_object();
 

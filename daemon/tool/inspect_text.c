@@ -158,7 +158,7 @@ static void show_verdict(const struct survey *survey, FILE *out)
     }
 }
 
-void inspect_text(const struct tool_file *file, const struct survey *survey, FILE *out)
+void inspect_text(const struct model_file *file, const struct survey *survey, FILE *out)
 {
     struct gguf_text name;
     char text[TOOL_BYTES];

@@ -50,6 +50,16 @@ const struct mix *mix_find(const char *name)
     return NULL;
 }
 
+uint32_t mix_file_type(uint32_t type)
+{
+    uint32_t file_type = MIX_FILE_MANY;
+
+    for (const struct mix *mix = mixes; mix->name; mix++) {
+        file_type = mix->base == type ? mix->file_type : file_type; /* of _S and _M, that of _M */
+    }
+    return file_type;
+}
+
 static bool ends_with(struct gguf_text name, const char *end)
 {
     size_t n = strlen(end);

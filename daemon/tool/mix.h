@@ -9,6 +9,9 @@
 
 #include "gguf/gguf.h"
 
+/* GGUF's number for a file with formats guessed from its tensors. */
+#define MIX_FILE_MANY 1024
+
 struct mix {
     const char *name;
     uint32_t file_type; /* value of general.file_type */
@@ -28,6 +31,9 @@ extern const struct mix mixes[];
 
 /* Returns the mix of that name, in upper or lower case, or NULL. */
 const struct mix *mix_find(const char *name);
+
+/* Returns the general.file_type of a file with most of its matrices in @type; MIX_FILE_MANY: no mix has it. */
+uint32_t mix_file_type(uint32_t type);
 
 /* Returns whether @tensor is a matrix that may be rounded; norms, biases and other vectors are not. */
 bool mix_may_round(const struct gguf_tensor *tensor);

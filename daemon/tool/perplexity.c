@@ -99,7 +99,7 @@ static int read_text(struct work *work)
     int r = vocab_create(&work->vocab, work->reader.file.gguf, &work->diag);
 
     if (!r) {
-        r = file_read(work->request.text, MEM_WORDS, TEXT_BYTES_MAX, &text, &n, &work->diag);
+        r = file_read(work->request.text, MEM_TEXT, TEXT_BYTES_MAX, &text, &n, &work->diag);
     }
     if (!r) {
         r = vocab_tokenize(work->vocab, text, n, 0, NULL, &work->ids, &work->diag);

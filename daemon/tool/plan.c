@@ -149,16 +149,16 @@ static json_t *json_of(const struct plan *plan)
 static int show(const struct tool_call *call, const struct request *request)
 {
     struct plan plan = { .request = *request };
-    struct tool_file file = { .fd = -1 };
+    struct model_file file = { .fd = -1 };
     struct diag diag = DIAG_INIT;
     struct survey survey;
-    int r = tool_file_open(&file, request->path, &diag);
+    int r = model_file_open(&file, request->path, &diag);
 
     if (!r) {
         r = survey_create(&survey, &file);
     }
     if (r) {
-        tool_file_close(&file);
+        model_file_close(&file);
         return tool_fail(call, request->path, &diag, r);
     }
     if (!survey.has_params || survey.n_passed == 0) {
@@ -179,7 +179,7 @@ static int show(const struct tool_call *call, const struct request *request)
         }
     }
     survey_finish(&survey);
-    tool_file_close(&file);
+    model_file_close(&file);
     return r;
 }
 

@@ -37,7 +37,7 @@ struct request {
 struct work {
     const struct tool_call *call;
     struct request request;
-    struct tool_file file;
+    struct model_file file;
     struct survey survey;
     struct gguf_writer *writer;
     struct requant *requant;
@@ -191,14 +191,14 @@ static int quantize(const struct tool_call *call, const struct request *request)
 {
     struct work work = { .call = call, .request = *request, .file = { .fd = -1 }, .diag = DIAG_INIT };
     uint64_t n_bytes = 0;
-    int r = tool_file_open(&work.file, request->in, &work.diag);
+    int r = model_file_open(&work.file, request->in, &work.diag);
 
     work.about = request->in;
     if (!r) {
         r = survey_create(&work.survey, &work.file);
     }
     if (!r) {
-        r = may_read_all(&work) ? write_file(&work) : TOOL_FILE_REFUSED;
+        r = may_read_all(&work) ? write_file(&work) : MODEL_FILE_REFUSED;
     }
     gguf_writer_destroy(work.writer);
     requant_destroy(work.requant);
@@ -208,7 +208,7 @@ static int quantize(const struct tool_call *call, const struct request *request)
     }
     r = r ? tool_fail(call, work.about, &work.diag, r) : report(&work, n_bytes);
     survey_finish(&work.survey);
-    tool_file_close(&work.file);
+    model_file_close(&work.file);
     return r;
 }
 

@@ -18,7 +18,7 @@ int reader_open(struct reader *reader, const struct reader_setup *setup, struct 
     int r;
 
     *reader = (struct reader){ .model = NULL };
-    r = tool_file_open(&reader->file, setup->path, diag);
+    r = model_file_open(&reader->file, setup->path, diag);
     if (!r) {
         r = model_open(&reader->model,
                        &(struct model_setup){ .fd = reader->file.fd,
@@ -46,7 +46,7 @@ void reader_close(struct reader *reader)
 {
     model_close(reader->model);
     reader->model = NULL;
-    tool_file_close(&reader->file);
+    model_file_close(&reader->file);
 }
 
 static int refuse(const struct reader *reader, int outcome, uint32_t n, struct diag *diag)

@@ -7,10 +7,10 @@
 #define SOTTO_TOOL_READER_H
 
 #include "model/seq.h"
-#include "tool/file.h"
+#include "tool/model_file.h"
 
 struct reader {
-    struct tool_file file;
+    struct model_file file;
     struct model *model;
     struct model_facts facts;
     uint32_t n_tokens; /* of the current text */

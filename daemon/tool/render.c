@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "text/chat.h"
 #include "token/token.h"
-#include "tool/file.h"
+#include "tool/model_file.h"
 #include "tool/table.h"
 #include <string.h>
 #include <time.h>
@@ -52,34 +52,34 @@ static bool is_model(const char *text, size_t n)
     return n >= 4 && memcmp(text, "GGUF", 4) == 0;
 }
 
-static int open_model(struct source *source, struct tool_file *file, struct diag *diag)
+static int open_model(struct source *source, struct model_file *file, struct diag *diag)
 {
     int r = vocab_create(&source->vocab, file->gguf, diag);
 
-    tool_file_close(file);
+    model_file_close(file);
     return r ? r : chat_create(&source->chat, source->vocab, diag);
 }
 
 /* Opens a model if @path is one, else a template. Returns 0, or what tool_fail() takes; @diag is about *ret_about. */
 static int open_source(struct source *source, const char *path, const char **ret_about, struct diag *diag)
 {
-    struct tool_file file = { .fd = -1 };
+    struct model_file file = { .fd = -1 };
     struct diag of_model = DIAG_INIT;
     size_t n;
-    int r = tool_file_open(&file, path, &of_model);
+    int r = model_file_open(&file, path, &of_model);
 
     *ret_about = path;
     if (r <= 0) {
         return r ? r : open_model(source, &file, diag);
     }
-    r = file_read(path, MEM_WORDS, INPUT_MAX, &source->text, &n, diag);
+    r = file_read(path, MEM_TEXT, INPUT_MAX, &source->text, &n, diag);
     if (r) {
         *ret_about = NULL; /* the sentence begins with the path */
         return r;
     }
     if (is_model(source->text, n)) { /* a model with something wrong */
         *diag = of_model;
-        return TOOL_FILE_REFUSED;
+        return MODEL_FILE_REFUSED;
     }
     return chat_create_alone(&source->chat, (struct gguf_text){ .bytes = source->text, .n = n }, diag);
 }
@@ -115,8 +115,8 @@ static int render(const struct tool_call *call, const char *template_path, const
     int r;
 
     localtime_r(&now, &local);
-    buf_init(&out, MEM_WORDS, OUTPUT_MAX);
-    r = file_read(input_path, MEM_WORDS, INPUT_MAX, &input, &n, &diag);
+    buf_init(&out, MEM_TEXT, OUTPUT_MAX);
+    r = file_read(input_path, MEM_TEXT, INPUT_MAX, &input, &n, &diag);
     if (r) {
         return tool_fail(call, NULL, &diag, r); /* the sentence begins with the path */
     }

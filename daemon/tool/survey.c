@@ -90,7 +90,7 @@ static int try_vocab(struct survey *survey)
     return r < 0 ? err_up(r) : 0;
 }
 
-int survey_create(struct survey *survey, struct tool_file *file)
+int survey_create(struct survey *survey, struct model_file *file)
 {
     int r;
 
@@ -102,7 +102,7 @@ int survey_create(struct survey *survey, struct tool_file *file)
         survey->arch = NULL;
     }
     weigh(survey);
-    r = tool_file_map(file);
+    r = model_file_map(file);
     if (!r) {
         r = try_bind(survey, file->map);
     }
@@ -134,26 +134,26 @@ bool survey_runs(const struct survey *survey)
 
 int survey_new_file(const char *path, bool must_run, uint64_t *ret_bytes, struct diag *diag)
 {
-    struct tool_file file = { .fd = -1 };
+    struct model_file file = { .fd = -1 };
     struct survey survey;
-    int r = tool_file_open(&file, path, diag);
+    int r = model_file_open(&file, path, diag);
 
     if (!r) {
         r = survey_create(&survey, &file);
     }
     if (r) {
-        tool_file_close(&file);
+        model_file_close(&file);
         return r;
     }
     *ret_bytes = survey.n_bytes;
     for (int step = 0; step < SURVEY_TEMPLATE && must_run; step++) {
         if (diag_is_set(&survey.refusals[step])) {
             diag_set(diag, "sotto would not run the new file: %s", survey.refusals[step].text);
-            r = TOOL_FILE_REFUSED;
+            r = MODEL_FILE_REFUSED;
         }
     }
     survey_finish(&survey);
-    tool_file_close(&file);
+    model_file_close(&file);
     return r;
 }
 

@@ -9,7 +9,7 @@
 
 #include "model/arch.h"
 #include "token/vocab.h"
-#include "tool/file.h"
+#include "tool/model_file.h"
 
 enum survey_step {
     SURVEY_FAMILY,
@@ -43,13 +43,13 @@ struct survey {
 };
 
 /* Surveys @file, which it maps and which must outlive the survey. Returns 0 or a fault. */
-int survey_create(struct survey *survey, struct tool_file *file);
+int survey_create(struct survey *survey, struct model_file *file);
 void survey_finish(struct survey *survey);
 
 /* Returns whether a load would succeed. */
 bool survey_runs(const struct survey *survey);
 
-/* Checks a file that was just written, and gives the bytes of its tensors. Returns 0, a fault, or TOOL_FILE_REFUSED
+/* Checks a file that was just written, and gives the bytes of its tensors. Returns 0, a fault, or MODEL_FILE_REFUSED
  * with @diag if it @must_run but would not. */
 int survey_new_file(const char *path, bool must_run, uint64_t *ret_bytes, struct diag *diag);
 

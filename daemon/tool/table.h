@@ -2,7 +2,7 @@
  * Table: the rows of all commands, each defined in the file of its name
  *
  * A new command needs a file, its name here and in table.c, and a line in meson.build, which makes the link that
- * `sotto COMMAND` runs. clients/cli/outside.c lists commands for people; a test compares.
+ * `sotto COMMAND` runs. clients/cli/external.c lists them in `sotto --help`; a test compares.
  */
 #ifndef SOTTO_TOOL_TABLE_H
 #define SOTTO_TOOL_TABLE_H

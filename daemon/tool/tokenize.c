@@ -4,7 +4,7 @@
 #include "base/clean.h"
 #include "base/mem.h"
 #include "token/token.h"
-#include "tool/file.h"
+#include "tool/model_file.h"
 #include "tool/table.h"
 #include <string.h>
 
@@ -44,7 +44,7 @@ static int digit(char c)
 /* Returns the bytes that @hex spells; NULL if it has an odd number of digits, or another character. */
 static uint8_t *read_hex(const char *hex, size_t *ret_n)
 {
-    cleanup(mem_freep) uint8_t *bytes = mem_alloc(MEM_WORDS, strlen(hex) / 2 + 1);
+    cleanup(mem_freep) uint8_t *bytes = mem_alloc(MEM_TEXT, strlen(hex) / 2 + 1);
     size_t n = 0;
 
     for (; bytes && *hex; hex += 2) {
@@ -99,15 +99,15 @@ static int tokenize(const struct tool_call *call, const struct request *request,
 {
     const unsigned flags = request->special ? TOKENIZE_BOS | TOKENIZE_SPECIAL : 0;
     cleanup(vocab_destroyp) struct vocab *vocab = NULL;
-    struct tool_file file = { .fd = -1 };
+    struct model_file file = { .fd = -1 };
     struct diag diag = DIAG_INIT;
     struct ids ids = { .n = 0 };
-    int r = tool_file_open(&file, request->path, &diag);
+    int r = model_file_open(&file, request->path, &diag);
 
     if (!r) {
         r = vocab_create(&vocab, file.gguf, &diag);
     }
-    tool_file_close(&file);
+    model_file_close(&file);
     if (r) {
         return tool_fail(call, request->path, &diag, r);
     }

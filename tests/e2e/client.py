@@ -5,8 +5,9 @@ import struct
 import sotto_pb2 as pb
 from tap import PATIENCE_S
 
-LAST = {"done", "embedding", "error", "tokenized", "detokenized", "models", "model_info", "unloaded", "status_report", "reloaded",
-        "session_opened", "session_closed"}
+# Every answer is the last one of its request, except these.
+LAST = ({field.name for field in pb.ServerFrame.DESCRIPTOR.oneofs_by_name["body"].fields} -
+        {"welcome", "accepted", "delta", "notice", "load_progress", "event"})
 
 
 class Gone(Exception):

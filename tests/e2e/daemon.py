@@ -214,9 +214,9 @@ def serving(**named):
         yield daemon, client
 
 
-def settle(daemon, before):
+def settle(daemon, before, patience_s=PATIENCE_S):
     """Waits until what is held now is what was held() before."""
-    end = time.monotonic() + PATIENCE_S
+    end = time.monotonic() + patience_s
     now = None
     while now != before and time.monotonic() < end:
         try:
@@ -235,7 +235,7 @@ def held(status):
     and an engine holds the message of the moment, and does not count.
     """
     figures = {row.kind: row.bytes for row in status.memory if row.holder == "sottod" and
-               row.kind in ("stream", "wire", "sched", "words")}
+               row.kind in ("stream", "wire", "sched", "text")}
     figures["descriptors"] = status.descriptors
     figures["connections"] = status.connections
     for model in status.models:

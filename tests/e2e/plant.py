@@ -21,7 +21,7 @@ CORES = "cores"
 
 def processor(status, name=CORES):
     """The governor's bounds of a processor."""
-    return next(info for info in status.governor if info.place == name)
+    return next(info for info in status.governor if info.processor == name)
 
 
 class Loop:

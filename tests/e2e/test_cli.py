@@ -219,15 +219,15 @@ def usage_errors_have_exit_code_2_and_say_what_is_wrong():
         (["detokenize", "x"], "token ids"),
         (["embed"], "TEXT"),
         (["embed", "--tokens", "x"], "token ids"),
-        (["embed", "a", "b"], "one argument too many"),
+        (["embed", "a", "b"], 'unexpected argument "b"'),
         (["load"], "NAME"),
-        (["unload", "a", "b"], "too many"),
-        (["models", "a"], "too many"),
-        (["status", "a"], "too many"),
+        (["unload", "a", "b"], 'unexpected argument "b"'),
+        (["models", "a"], 'unexpected argument "a"'),
+        (["status", "a"], 'unexpected argument "a"'),
         (["completion"], "shell"),
         (["completion", "csh"], "bash"),
         (["chat", "hello"], "no prompt"),
-        (["../sotto"], "no command"),
+        (["../sotto"], 'unknown command "../sotto"'),
     ]:
         code, out, err = sotto(*words)
         equal((code, out), (2, ""), f"{words}: {err}")
@@ -584,7 +584,7 @@ REPORT = pb.StatusReport(
                            age_ms=2500, in_use=True, why="it hangs", history=[60000, 61500]),
              pb.SensorInfo(quantity="graphics load", name="fdinfo", unit="permille", state=pb.SENSOR_OK, value=123,
                            blind_permille=45)],
-    governor=[pb.GovernorInfo(place="cores", mode="shared", cause="heat", slice_us=2000, duty_permille=456, rows=8,
+    governor=[pb.GovernorInfo(processor="cores", mode="shared", cause="heat", slice_us=2000, duty_permille=456, rows=8,
                               class_gate=pb.CLASS_INTERACTIVE, since_ms=1500, changes=3)],
     accounts=[pb.AccountInfo(uid=1000, tokens=77, energy_uj=2500000, energy_source=pb.ENERGY_MEASURED, requests=2,
                              refused=1)], sessions=3)
@@ -618,8 +618,8 @@ def status_for_people_names_what_failed():
                 "7 held, 6 cached, 5 free; 8 evicted", "device /dev/dri/renderD128: powervr 1.0.0, AXE-1-16M, chosen", \
                 "load from fdinfo: it draws", "zone gpu (in use): stale, last 61.5 °C 2.5 s ago: it hangs", \
                 "fdinfo: 12.3 %, 4.5 % of it not seen", \
-                "cores: shared for 1.5 s, because of heat; 45.6 % of the time, 2.0 ms at a stretch, 8 rows a step, " \
-                "only interactive and above", "user 1000: 2 requests, 77 tokens, 1 refused, 2.5 J measured", "sessions: 3":
+                "cores: shared for 1.5 s, because of the temperature; 45.6 % of the time, 2.0 ms at a stretch, " \
+                "8 rows a step, only interactive and above", "user 1000: 2 requests, 77 tokens, 1 refused, 2.5 J measured", "sessions: 3":
             holds(words in out, out)
 
 
@@ -630,6 +630,16 @@ def status_for_people_is_silent_about_what_is_not_there():
 
         for words in "device", "sensor", "governor", "user", "session":
             holds(words not in out, out)
+
+
+@fact
+def status_for_people_leaves_out_counters_that_are_0_unless_all_are_asked_for():
+    report = pb.StatusReport(instance="0123", server="sottod/0", counters=[{"name": "one_total", "value": 1}, {"name": "none_total"}])
+    for words, is_shown in (("status",), False), (("status", "--all"), True):
+        with FakeDaemon(once({"status_report": report})) as fake:
+            out = fake.run(*words)[1]
+            holds("one_total 1\n" in out, out)
+            equal(("none_total 0\n" in out, "counters that are 0" in out), (is_shown, not is_shown), out)
 
 
 @fact

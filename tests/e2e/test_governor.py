@@ -27,7 +27,7 @@ def bounded(governor=None, energy=None, **more):
 
 
 def cores(daemon):
-    return next(place for place in daemon.status().governor if place.place == "cores")
+    return next(info for info in daemon.status().governor if info.processor == "cores")
 
 
 def hint(daemon, *words):
@@ -87,8 +87,8 @@ def a_stream_hears_that_it_is_held_back_and_that_this_is_over():
 @fact
 def a_hint_says_what_it_needs():
     with bounded() as daemon:
-        for words, says in ((), "nothing is said"), (("--frame", "0"), "1 to 1000"), (("--busy", "70000"), "60000"), \
-                (("what",), "too many"), (("--busy", "1s"), "busy"):
+        for words, says in ((), "nothing to send"), (("--frame", "0"), "1 to 1000"), (("--busy", "70000"), "60000"), \
+                (("what",), 'unexpected argument "what"'), (("--busy", "1s"), "busy"):
             code, _, error = daemon.sotto("hint", *words)
             equal(code, 2, words)
             holds(says in error, error)
@@ -117,7 +117,7 @@ def a_mode_is_an_event_a_counter_and_a_line_with_its_cause():
         said.wait(PATIENCE_S)
         for name in "sotto_mode_changes_total", "sotto_graphics_hints_total":
             holds(daemon.counter(name) >= 1, name)
-        holds(re.search(r"event: mode-changed, place: cores, mode: paused, cause: hint", daemon.log()), daemon.log())
+        holds(re.search(r"event: mode-changed, processor: cores, mode: paused, cause: hint", daemon.log()), daemon.log())
 
 
 @fact

@@ -111,7 +111,7 @@ class Watcher:
             while True:
                 event = self.client.read_of(self.stream, timeout=0.01).event
                 pairs = {pair.key: pair.value for pair in event.pairs}
-                if pairs["place"] == "cores":
+                if pairs["processor"] == "cores":
                     self.seen.append((pairs["cause"], pairs["mode"]))
         except (TimeoutError, Gone):
             return self.seen

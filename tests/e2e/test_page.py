@@ -36,6 +36,14 @@ FRAMES = {
 
 
 @fact
+def every_request_and_answer_is_on_the_page():
+    for frame in pb.ClientFrame, pb.ServerFrame:
+        for field in frame.DESCRIPTOR.oneofs_by_name["body"].fields:
+            name = field.message_type.name
+            equal(name if f"`{name}`" in PAGE else "", name)
+
+
+@fact
 def every_frame_in_hex_is_what_the_page_says():
     found = {bytes.fromhex(hexes) for hexes in re.findall(r"^    (?:client|daemon)  ((?:[0-9a-f]{2} ?)+)$", PAGE,
                                                          re.MULTILINE)}

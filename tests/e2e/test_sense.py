@@ -151,7 +151,7 @@ def a_sotto_sense_that_goes_by_another_device_is_reported():
 def a_device_that_comes_later_is_found():
     with MachineFiles() as tree:
         with Daemon(sense=child(tree), device={"root": tree.folder}) as daemon:
-            within(lambda: "sense-there" in daemon.log(), "the first inventory")
+            within(lambda: "sense-ready" in daemon.log(), "the first inventory")
             equal(list(daemon.status().devices), [])
 
             tree.gpu()
@@ -420,7 +420,7 @@ def what_comes_and_goes_all_the_time_does_not_fill_the_log():
                 "                               for i in range(100)], devices=[pb.Device(minor=128 + n % 2)]))",
                 "    time.sleep(0.02)")
     with Daemon(sense={"start": "child"}, sense_program=fake.path) as daemon:
-        within(lambda: "sense-there" in daemon.log(), "it is believed")
+        within(lambda: "sense-ready" in daemon.log(), "it is believed")
         time.sleep(5)
         lines = daemon.log().splitlines()
         holds(sum("sensor-" in line for line in lines) <= 64, f"{len(lines)} lines")

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Whatever a client sends, it is that client, that stream or that frame which ends, with a typed Error."""
 import os
+import random
 import socket
 import struct
 import time
@@ -94,7 +95,8 @@ def a_version_that_is_not_spoken_is_refused():
 
 @fact
 def bytes_that_are_no_message_end_their_connection():
-    for body in b"\x13\x14", b"\x00\x01", b"\x0a", b"\x1a\xff\xff\xff\xff\x0f", b"\xff" * 11, os.urandom(64) + b"\xff" * 20:
+    noise = random.Random(1).randbytes(64)  # the same in each run: one of 3000 such bodies is a message, with unknown fields
+    for body in b"\x13\x14", b"\x00\x01", b"\x0a", b"\x1a\xff\xff\xff\xff\x0f", b"\xff" * 11, noise + b"\xff" * 20:
         fatal(struct.pack("<I", len(body)) + body)
     is_well()
 

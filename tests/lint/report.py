@@ -53,20 +53,20 @@ def share(n, of):
     return f"{100 * n / of:.0f} %" if of else "-"
 
 
-def uses_of(code, tag, owner):
-    """(files that read or write fields of struct @tag, assignments to its fields outside of the file @owner)."""
-    files, assignments = Counter(), Counter()
+def uses_of(code, tag):
+    """(files that read or write fields of struct @tag, the files that assign to each of its fields or within it)."""
+    files, writers = set(), {}
     for path, text in code.items():
         plain = lint.code_only(text)
         names = set(re.findall(rf"\bstruct {tag} \*(?:const )?(\w+)", plain)) | {tag}
-        field = rf"(?<!\w)(?:{'|'.join(names)})->[\w.\->\[\]]+"
-        if path.endswith(".c") and re.search(field, plain):
-            files[path] += 1
-        if os.path.basename(path) != owner:
-            n = len(re.findall(rf"{field}\s*(?:(?:[-+*/|&^%]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--){field}", plain))
-            if n:
-                assignments[path] = n
-    return files, assignments
+        start = rf"(?<!\w)(?:{'|'.join(names)})->"
+        if path.endswith(".c") and re.search(rf"{start}\w", plain):
+            files.add(path)
+        field = rf"{start}(\w+)(?:\.\w+|\[[^\]]*\])*(?![\w.\[]|->)"  # what lies behind another arrow is another object
+        for form in rf"{field}\s*(?:(?:[-+*/|&^%]|<<|>>)?=(?!=)|\+\+|--)", rf"(?:\+\+|--){field}":
+            for name in re.findall(form, plain):
+                writers.setdefault(name, set()).add(path)
+    return files, writers
 
 
 def homonyms(code):
@@ -97,8 +97,10 @@ def report():
                                    "comments refused"), module_rows(code))
     test_lines = sum(text.count("\n") for path, text in (texts | others).items()
                      if path.startswith("tests/") and path.endswith((".c", ".h", ".py")))
-    hub, _ = uses_of(code, "hub", "hub.c")
-    _, stream = uses_of(code, "stream", "stream.c")
+    hub, _ = uses_of(code, "hub")
+    _, writers = uses_of(code, "stream")
+    shared = {field: len(paths) for field, paths in writers.items() if len(paths) > 1}
+    most = max(shared, key=shared.get, default=None)
     same = homonyms(code)
     rings = [len(ring) for files in source.by_module(code).values() for ring in source.rings(source.call_graph(files))]
     lengths = [function.lines for text in code.values() for function in source.functions(lint.code_only(text))]
@@ -111,7 +113,8 @@ def report():
                                         f"{sum(n for n in rings if n > lint_structure.RING_FILES)}"),
         ("functions; median, longest", f"{len(lengths)}; {statistics.median(lengths):.0f}, {max(lengths)}"),
         (".c files that touch fields of struct hub", len(hub)),
-        ("assignments to fields of struct stream outside stream.c; files", f"{sum(stream.values())}; {len(stream)}"),
+        ("fields of struct stream that are assigned; in two files and more; in most files",
+         f"{len(writers)}; {len(shared)}; {f'{most}, {shared[most]}' if most else 'none'}"),
         ("base names of files in two modules and more", same[0]),
         ("files whose name stands twice in a program", same[4]),
         ("tags defined in two files and more; in two headers", f"{same[1]}; {same[2]}"),

@@ -9,7 +9,7 @@ sys.path[:0] = [HERE, os.path.join(TOP, "tests", "e2e"), os.path.join(BUILD, "te
 
 
 def machine_words():
-    """This machine: how many cores, and how busy they were with other things."""
+    """Describes this machine: how many cores it has, and how busy they are."""
     n_cores = len(os.sched_getaffinity(0))
     return f"{n_cores} cores that are shared with others (load average {os.getloadavg()[0]:.1f} at the end of the run)"
 

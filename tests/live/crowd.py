@@ -1,8 +1,8 @@
 """The clients of one user for soak.py: a process with the user's id and many connections.
 
-Each connection asks at random times of its own, whether it is answered or not. A client that is refused with a time
-comes back after it, and what happens then is counted. Some cancel, some leave in the middle of an answer and connect
-again, some are slow to read. Each answer is compared with the known one.
+Each connection sends requests at random times of its own, whether they are answered or not. A request that is refused
+with a retry-after is sent again after that time, and the outcome is counted. Some clients cancel, some disconnect in the
+middle of an answer and connect again, some are slow to read. Each answer is compared with the known one.
 """
 import json
 import os
@@ -20,7 +20,7 @@ from client import generate, pack, client_frame
 CANCELS, LEAVES, DEADLINES, DAWDLES = 0.02, 0.004, 0.05, 0.03  # of the requests
 DEADLINE_MS = 4000
 RETRIES = 6  # then a refused request gives up
-WAITING_MOST = 8  # requests of a connection that wait for their time to ask again
+WAITING_MOST = 8  # requests of a connection that wait to be sent again
 
 
 def body_of(prompt, n, deadline, seed):
@@ -130,14 +130,14 @@ class Crowd:
         self.count = {name: 0 for name in (
             "asked", "answered", "cancelled", "left in the middle", "refused at once", "refused without a time",
             "ended otherwise", "connections closed by sottod", "deadline admitted", "deadline refused", "deadline missed",
-            "back: let in", "back: refused", "back first: let in", "back first: refused", "wrong tokens")}
+            "retry: admitted", "retry: refused", "first retry: admitted", "first retry: refused", "wrong tokens")}
         self.others = {}  # counts of other codes
         self.longest_ms = self.longest_deadline_ms = 0
         self.apps = [App(self) for _ in range(asked["apps"])]
 
     def admitted(self, request):
         if not request["deadline"]:
-            self.came_back(request, "let in")
+            self.count_retry(request, "admitted")
         self.count["deadline admitted"] += request["deadline"]
 
     def ended(self, request, done):
@@ -151,9 +151,9 @@ class Crowd:
             self.count["deadline missed"] += request["deadline"] and late
         self.count["wrong tokens"] += request["tokens"] != wanted
 
-    def came_back(self, request, outcome):
-        self.count[f"back: {outcome}"] += request["n_refused"] > 0
-        self.count[f"back first: {outcome}"] += request["n_refused"] == 1
+    def count_retry(self, request, outcome):
+        self.count[f"retry: {outcome}"] += request["n_refused"] > 0
+        self.count[f"first retry: {outcome}"] += request["n_refused"] == 1
 
     def refused(self, request, error):
         if error.code == pb.CODE_DEADLINE_EXCEEDED and request["deadline"]:
@@ -171,7 +171,7 @@ class Crowd:
             self.longest_deadline_ms = max(self.longest_deadline_ms, error.retry_after_ms)
             return
         self.longest_ms = max(self.longest_ms, error.retry_after_ms)
-        self.came_back(request, "refused")
+        self.count_retry(request, "refused")
 
     def run(self, seconds):
         end = time.monotonic() + seconds

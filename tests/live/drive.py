@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 """./dev live: the real daemon and a real model on a simulated machine, for some minutes.
 
-The model computes on the cores. They warm a die on a board (two nodes) by the time that sotto held them, as Status
-reports it, and in which its engine computed (on a shared machine it may wait for a core). The script adds the heat of
-other programs and a screen that draws, and removes the sensor. The governor sees the files that this script writes,
-and nothing else of the machine. Slices are read from the daemon's trace (SIGUSR2), and frames are judged against them:
-a frame of the storm is late if the time that our slices leave is too short to draw it before the next frame.
+The model computes on the cores. They warm a die on a board (two nodes) by the time for which sotto held them, as Status
+reports it, and its engine really computed (on a shared machine it may wait for a core). The script adds the heat of other
+programs and a screen that draws, and it removes the sensor for a while. The governor sees the files that this script
+writes, and nothing else of the machine. Slices are read from the daemon's trace (SIGUSR2), and frames are judged against
+them: a frame of the storm is late if the time that our slices leave is too short to draw it before the next frame.
 
 Writes live.md, live.svg and the last trace, for any viewer of trace events, into a folder.
 """
@@ -35,11 +35,11 @@ PHASES = [
     ("cool, nothing draws", 20, 0.0, 0.1, True),
     ("steady graphics, 35 %", 20, 0.35, 0.1, True),
     ("warm: others take half of what the target allows", 50, 0.0, 0.5, True),
-    ("warmer: others take 3/4", 60, 0.0, 0.8, True),
+    ("warmer: others take 4/5", 60, 0.0, 0.8, True),
     ("hot: others alone pass the target", 25, 0.0, 1.1, True),
     ("others cool down", 45, 0.0, 0.3, True),
     ("no sensor", 15, 0.0, 0.3, False),
-    ("it is back; a storm of frames", 24, None, 0.2, True),
+    ("sensor back; a storm of frames", 24, None, 0.2, True),
     ("recovery: nothing draws", 30, 0.0, 0.1, True),
 ]
 HEATING = range(2, 4)
@@ -277,14 +277,15 @@ class Run:
         return [
             f"Answers: {len(self.low.answers) + len(self.high.answers)} ({len(self.low.at) + len(self.high.at)} tokens), "
             "each equal, token for token, to the same request undisturbed.",
-            f"While it warms up (3 and 4), tokens a second fell by {step} at most from one second to the next, means of three "
-            f"seconds by {calm:.1f} (the best second of the run had {best}); the share of time that we held fell by "
-            f"{held:.2f} at most, the duty by {duty:.2f}.",
-            f"The die passed the target of {TARGET:.0f} °C by {max(over, 0):.2f} °C at most; above the higher of the target "
-            f"and a run that leaves the chip alone once the target is passed: {max(above, 0):.2f} °C.",
+            f"While the chip warms up (phases 3 and 4), tokens a second fell by {step} at most from one second to the next, and "
+            f"means of three seconds by {calm:.1f} (the best second of the run had {best}). The share of time that we held "
+            f"fell by {held:.2f} at most, the duty by {duty:.2f}.",
+            f"The chip exceeded the target of {TARGET:.0f} °C by {max(over, 0):.2f} °C at most. It exceeded the higher of the "
+            "target and the temperature that it would have had without our power, from the first moment above the target on, "
+            f"by {max(above, 0):.2f} °C at most.",
             f"Modes: {times}; {processor(self.heat.rows[-1][4]).changes} changes (of both processors).",
-            f"Storm: {len(storms)} frames of {' and '.join(f'{1000 * d:.0f} ms' for d in STORM_DRAWS_S)} by turns, "
-            f"{steps} turns; {len(self.late)} late because of us.",
+            f"Storm: {len(storms)} frames that take {' and '.join(f'{1000 * d:.0f} ms' for d in STORM_DRAWS_S)} in turn, "
+            f"with {steps} changes; {len(self.late)} were late because of us.",
         ]
 
 

@@ -94,27 +94,27 @@ def longest_by_fifth(run):
 def draw(run, path, target, names):
     rows, paper = run.heat.rows, Paper(run.end)
     top = paper.y - 34
-    heat = paper.panel("Temperature of the die", 210, 30, 90, "°C")
-    heat.line("die", "#b3261e", thin_out([(row[0], row[1]) for row in rows]))
-    heat.line("left alone past target", "#888888", thin_out([(row[0], cold) for row, cold in zip(rows, run.cold)]),
+    heat = paper.panel("Temperature of the chip", 210, 30, 90, "°C")
+    heat.line("chip", "#b3261e", thin_out([(row[0], row[1]) for row in rows]))
+    heat.line("without us past target", "#888888", thin_out([(row[0], cold) for row, cold in zip(rows, run.cold)]),
               stroke_dasharray="2 3")
     heat.line("target", "#1b6e3c", [(0, target), (run.end, target)], stroke_dasharray="6 4")
-    heat.line("others, ×50 + 30", "#c9a227", thin_out([(row[0], 30 + 50 * row[3]) for row in rows]))
-    mode = paper.panel("Mode", 22, 0, 1, "", marks=False)
+    heat.line("others' heat (scaled)", "#c9a227", thin_out([(row[0], 30 + 50 * row[3]) for row in rows]))
+    mode = paper.panel("Mode of the governor", 22, 0, 1, "", marks=False)
     mode.bands(spans(rows, lambda row: processor(row[4]).mode, run.end), COLOURS)
     paper.y += 40
-    cause = paper.panel("Cause", 22, 0, 1, "", marks=False)
+    cause = paper.panel("Cause of the limits", 22, 0, 1, "", marks=False)
     cause.bands(spans(rows, lambda row: processor(row[4]).cause, run.end), CAUSES)
     paper.y += 56
     shares = run.shares_by_second()
-    duty = paper.panel("Share of time", 130, 0, 1, "")
-    duty.line("duty: may be ours", "#333333", thin_out([(row[0], processor(row[4]).duty_permille / 1000) for row in rows]))
-    duty.line("held, a second's mean", "#2a6fb0", [(i + 0.5, share[0]) for i, share in enumerate(shares)])
+    duty = paper.panel("Share of the processor's time that is ours", 130, 0, 1, "")
+    duty.line("duty (the limit)", "#333333", thin_out([(row[0], processor(row[4]).duty_permille / 1000) for row in rows]))
+    duty.line("held (1 s mean)", "#2a6fb0", [(i + 0.5, share[0]) for i, share in enumerate(shares)])
     tokens = run.tokens_by_second()
-    speed = paper.panel("Tokens in each second (background and interactive)", 130, 0, max(tokens) or 1, "")
+    speed = paper.panel("Tokens a second (background and interactive)", 130, 0, max(tokens) or 1, "")
     speed.line("tokens/s", "#2a6fb0", [(i + 0.5, n) for i, n in enumerate(tokens)])
     longest = longest_by_fifth(run)
-    slices = paper.panel("Slices (longest of 0.2 s) and their bound, to 40 ms", 150, 0, 40, "ms")
+    slices = paper.panel("Longest slice in each 0.2 s, and the bound of slices", 150, 0, 40, "ms")
     slices.dots("slice", "#2a6fb0", longest)
     slices.line("bound", "#1b6e3c", thin_out([(row[0], processor(row[4]).slice_us / 1000) for row in rows]))
     slices.dots("late frame", "#b3261e", [(at - run.begun, 39) for at in run.late], 2.5)

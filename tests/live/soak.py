@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 """./dev soak [MINUTES]: 200 clients of 8 users ask for ten times the capacity.
 
-The fake engine takes 2 ms for each token, however many it computes at once, so what there is stands fixed. A voice of
-class realtime asks beside them. At the end everybody has left: memory, descriptors and pages must be what they were
-after a short storm of the same kind at the start. Needs root for the eight users; else all apps are of one user, and
-the table says so. Writes soak.md into a folder.
+The fake engine takes 2 ms for each token, however many it computes at once, so the capacity is fixed. A voice of class
+realtime sends requests beside them. When all clients have disconnected, memory, descriptors and pages must be what they
+were after a short overload of the same kind at the start. The eight users need root; without it all apps are of one
+user, and the table says so. Writes soak.md into a folder.
 """
 import argparse
 import json
@@ -93,7 +93,7 @@ def storm(daemon, seconds, tokens, seed):
     for child in children:
         reported = json.loads(child.stdout.read() or "{}")
         if child.wait() != 0 or not reported:
-            raise AssertionError("a crowd failed; what it said stands above")
+            raise AssertionError("a process of clients failed; its messages are above")
         for part in "count", "others":
             for name, n in reported[part].items():
                 total[part][name] = total[part].get(name, 0) + n
@@ -119,49 +119,50 @@ def differences(before, after):
 def is_back(before, after):
     """Tables keep the size of their busiest moment, and the storm may have had a busier one than the warm-up."""
     return before.keys() == after.keys() and all(
-        after[key] == was or key in ("stream", "wire", "sched", "words") and after[key] <= was + GROWN_MOST
+        after[key] == was or key in ("stream", "wire", "sched", "text") and after[key] <= was + GROWN_MOST
         for key, was in before.items())
 
 
 def report(seconds, total, before, after, alone, voice, eye, late):
     count = total["count"]
-    first, again = ([count[f"{when}: {word}"] for word in ("let in", "refused")] for when in ("back first", "back"))
+    first, again = ([count[f"{when}: {word}"] for word in ("admitted", "refused")] for when in ("first retry", "retry"))
     third = max(1, len(eye.rss_kb) // 3)
     calm, end = max(eye.rss_kb[third:2 * third], default=0), max(eye.rss_kb[-third:], default=0)
     waits = [f"{1000 * common.part(v, 500):.0f} / {1000 * common.part(v, 990):.0f}" for v in (alone, voice.waits)]
     drain_ms = 1000 * eye.most_of_all * seconds // max(1, count["answered"])
     harm = common.part(voice.waits, 500) - common.part(alone, 500)
     return [
-        row("asked (offered in the run)", f"{count['asked']} ({count['asked'] / seconds:.0f} a second)", "-", True),
-        row("answered in full, each token for token", f"{count['answered']}, {count['wrong tokens']} wrong", "0 wrong",
+        row("requests sent", f"{count['asked']} ({count['asked'] / seconds:.0f} a second)", "-", True),
+        row("answered in full, compared token by token", f"{count['answered']}, {count['wrong tokens']} wrong", "0 wrong",
             count["wrong tokens"] == 0),
-        row("cancelled; left in the middle", f"{count['cancelled']}; {count['left in the middle']}", "-", True),
-        row("waiting at most, all users", eye.most_waiting, f"<= {WAITING_MOST}", eye.most_waiting <= WAITING_MOST),
-        row("live of one user at most", eye.most_live, "<= 64", eye.most_live <= 64),
+        row("cancelled; ended by a client that disconnected", f"{count['cancelled']}; {count['left in the middle']}", "-", True),
+        row("most requests that waited at once, all users", eye.most_waiting, f"<= {WAITING_MOST}", eye.most_waiting <= WAITING_MOST),
+        row("most live requests of one user", eye.most_live, "<= 64", eye.most_live <= 64),
         row("refused at once", count["refused at once"], "-", True),
-        row("refused without a time to come back", count["refused without a time"], "0",
+        row("refused without a retry-after", count["refused without a time"], "0",
             count["refused without a time"] == 0),
-        row("longest announced time, ms (to one with a deadline)", f"{total['longest_ms']} ({total['longest_deadline_ms']})",
+        row("longest retry-after, ms (for a request with a deadline)",
+            f"{total['longest_ms']} ({total['longest_deadline_ms']})",
             f"<= {drain_ms * TOLD_TIMES:.0f}: {TOLD_TIMES} times as long as {eye.most_of_all} live requests took",
             total["longest_ms"] <= drain_ms * TOLD_TIMES),
-        row("came back at the announced time, the first time: let in", f"{first[0]} of {sum(first)} ({percent(first):.1f} %)",
+        row("first retries, sent at the retry-after: admitted", f"{first[0]} of {sum(first)} ({percent(first):.1f} %)",
             "-", True),
-        row("came back at the announced time, each time: let in", f"{again[0]} of {sum(again)} ({percent(again):.1f} %)",
+        row("all retries, sent at the retry-after: admitted", f"{again[0]} of {sum(again)} ({percent(again):.1f} %)",
             "-", True),
-        row("with a deadline: admitted; refused", f"{count['deadline admitted']}; {count['deadline refused']}", "-", True),
-        row("admitted deadlines missed (as sottod counts)", late, "<= 0.1 %", late <= count["deadline admitted"] / 1000),
-        row("ended otherwise", count["ended otherwise"], "0", count["ended otherwise"] == 0),
+        row("requests with a deadline: admitted; refused", f"{count['deadline admitted']}; {count['deadline refused']}", "-", True),
+        row("admitted deadlines missed (by sottod's counter)", late, "<= 0.1 %", late <= count["deadline admitted"] / 1000),
+        row("ended in another way", count["ended otherwise"], "0", count["ended otherwise"] == 0),
         row("connections closed by sottod", count["connections closed by sottod"], "0",
             count["connections closed by sottod"] == 0),
-        row("realtime first token alone, ms, median / 99 %", waits[0], "-", True),
-        row("the same in the storm", f"{waits[1]} of {len(voice.waits)}", f"median within a step ({STEP_MS} ms) of that",
+        row("realtime first token before the overload, ms, median / 99 %", waits[0], "-", True),
+        row("realtime first token during it", f"{waits[1]} of {len(voice.waits)}", f"median within a step ({STEP_MS} ms) of the row above",
             harm <= STEP_MS / 1000),
         row("realtime answers that differ", len(voice.tokens) - 1, "0", len(voice.tokens) == 1),
-        row("descriptors of sottod at most; wire bytes at most", f"{eye.most_descriptors}; {eye.most_wire}", "-", True),
-        row("RSS of sottod, KiB: most in the second third; in the last", f"{calm}; {end}", "+ 2 % at most",
+        row("most descriptors of sottod; most wire bytes", f"{eye.most_descriptors}; {eye.most_wire}", "-", True),
+        row("RSS of sottod, KiB: most in the second third; in the last third", f"{calm}; {end}", "+ 2 % at most",
             end <= calm * 1.02),
-        row("held when all have left (bytes by kind, descriptors, pages, sequences)",
-            differences(before, after), f"as after the first storm; {GROWN_MOST} bytes more of a kind at most",
+        row("in use after all have disconnected (bytes by kind, descriptors, pages, sequences)",
+            differences(before, after), f"as before the overload; {GROWN_MOST} bytes more of a kind at most",
             is_back(before, after)),
     ]
 
@@ -209,10 +210,10 @@ def main():
     users = f"{N_APPS} apps of {N_USERS} users" if os.geteuid() == 0 else \
         f"{8 * N_USERS} apps of one user (not root: eight users, and fairness between them, are left out)"
     lines = ["# Overload", "", f"Written by `./dev soak {options.minutes:g}`: {users}, {options.minutes:g} minutes, "
-             f"{TIMES} times the capacity ({1000 / TOKEN_MS / N_TOKENS:g} answers of {N_TOKENS} tokens a second by the fake "
-             f"engine, {N_SEQUENCES} at once, {STEP_MS} ms a step of so many), on {common.machine_words()}.", "",
+             f"{TIMES} times the capacity, on {common.machine_words()}. The fake engine gives {1000 / TOKEN_MS / N_TOKENS:g} answers "
+             f"of {N_TOKENS} tokens a second: {N_SEQUENCES} sequences at once, {STEP_MS} ms for a step of all of them.", "",
              common.table(("figure", "in this run", "wanted", "met"), rows), ""]
-    lines += [f"Ended otherwise: {n} × {word}" for word, n in total["others"].items()]
+    lines += [f"Ended in another way: {n} × {word}" for word, n in total["others"].items()]
     with open(os.path.join(options.out, "soak.md"), "w", encoding="utf-8") as file:
         file.write("\n".join(lines).rstrip() + "\n")
     print("\n".join(lines))

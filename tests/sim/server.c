@@ -195,7 +195,7 @@ static int admit(struct server *server, struct request *request, uint64_t *ret_r
         return SERVER_FULL;
     }
     admit_limits(server->governor.limits, server_now_us(server), server_now_us(server), usual);
-    dispatch_real_limits(&server->dispatch, usual, limits);
+    dispatch_effective_limits(&server->dispatch, usual, limits);
     r = admit_check(&server->queue, job, limits, server_now_us(server), &verdict);
     if (r == ADMIT_LATE && server->mutant == MUTANT_NO_ADMIT) {
         r = ADMIT_OK;

@@ -304,7 +304,7 @@ static void slot(struct server *server, const struct dispatch_input *in)
     uint64_t now = server_now_us(server);
     struct job *job;
 
-    dispatch_real_limits(&server->dispatch, server->governor.limits, limits);
+    dispatch_effective_limits(&server->dispatch, server->governor.limits, limits);
     admit_mark_urgent(&server->queue, limits, now);
     while ((job = dispatch_find_victim(&server->dispatch, &server->queue, in))) {
         preempt(server, job);

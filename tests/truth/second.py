@@ -121,7 +121,7 @@ def is_run(path):
 
 
 def families(folder):
-    names = sotto.Table("Names and numbers", "model", "tensors as gguf names them", "others")
+    names = sotto.Table("Names and numbers", "model", "tensors named as by gguf", "others")
     table = sotto.Table("Families, F32", "model", "lengths", "truth", "cpu", "worst at")
     for name, (_, _, _, longest) in tiny.MODELS.items():
         place, path = os.path.join(folder, name), os.path.join(folder, name + ".gguf")
@@ -323,12 +323,14 @@ def words(folder):
 ABOUT = f"""\
 ## The second implementation
 
-Tiny models with random weights, made by transformers {tiny.transformers.__version__} (torch {torch.__version__}, eager
-attention, float32), saved, converted by `sotto convert`, and read by both. A figure is the largest difference of a logit
-in parts of the largest logit; the backend `truth` multiplies weights as floats, `cpu` is what streams are served by, and
-keys and values are kept as F32. Bounds: {F32_BOUND:g} wherever weights are floats, and for the backend `truth` in every
-format; {BITS8_BOUND:g} for the backend `cpu` where weights in blocks meet activations of 8 bits. Lengths:
-{", ".join(map(str, LENGTHS))}, which lie on both sides of every window (33), page (16) and first context (64).
+Tiny models with random weights are made by transformers {tiny.transformers.__version__} (torch {torch.__version__}, eager attention,
+float32), saved, converted by `sotto convert`, and computed by both programs. Each figure is the largest difference of a logit,
+divided by the largest logit. The backend `truth` multiplies weights as floats; `cpu` is the backend that serves requests. Keys and
+values are kept as F32.
+
+The bound is {F32_BOUND:g} wherever weights are floats, and for the backend `truth` in every format. It is {BITS8_BOUND:g} for the
+backend `cpu` where weights in blocks are multiplied by activations of 8 bits. The lengths are {", ".join(map(str, LENGTHS))}:
+on both sides of every window (33), page (16) and first context (64).
 """
 
 

@@ -1,10 +1,12 @@
 """The third implementation: real models, answered by sottod and by llama.cpp (PyPI: llama-cpp-python).
 
-Fifty prompts, greedy, 128 tokens each. Both are given the same ids. Where the answers part, the margin says whether
-rounding can have parted them: the difference between the two best log-probabilities there, by each program's own
-reckoning. The KL divergence is that of sotto's distribution from llama.cpp's, over all positions with the same text
-before them; sotto tells its 1,024 best, what is left counts as one more word. llama.cpp rounds activations to 8 bits
-by a rule of its own, so `truth`, which multiplies floats, parts from it about as often as `cpu` does.
+Fifty prompts are answered greedily with 128 tokens each; both programs get the same ids. Where two answers diverge, the
+margin shows whether rounding can be the cause: it is the difference between the two best log-probabilities at that token,
+as each program computes them.
+
+The KL divergence is that of sotto's distribution from llama.cpp's, over all positions that follow the same text. sotto
+reports its 1,024 best tokens; the rest counts as one more token. llama.cpp has its own rule for rounding activations to 8
+bits. So `truth`, which multiplies floats, differs from it about as often as `cpu` does.
 """
 import argparse
 import json
@@ -20,7 +22,7 @@ import sotto
 
 N_TOKENS = 128
 N_TOP = 1024
-BOUND = 0.6  # of a margin, where weights in blocks meet activations of 8 bits: docs/architecture.md, "Bits"
+BOUND = 0.6  # of a margin, where weights in blocks meet activations of 8 bits: docs/engine.md, "Bits"
 
 PROMPTS = """
 The capital of France is
@@ -200,8 +202,8 @@ def main():
         path = subprocess.run([os.path.join(sotto.ROOT, "dev"), "model"], capture_output=True, text=True, check=True)
         models = [["SmolLM2-135M-Instruct Q4_1", path.stdout.strip().split("\n")[-1]]]
     table = sotto.Table("Greedy answers of real models", "model", "backend", "prompts with the same ids",
-                        "the same 128 tokens", f"the same up to a margin below {BOUND}", "median length of what is equal",
-                        "largest margin where they part", "mean KL", "median KL")
+                        "the same 128 tokens", f"the same up to a margin below {BOUND}", "median length of the equal beginning",
+                        "largest margin where they differ", "mean KL", "median KL")
     for name, path in models:
         version = check_model(name, path, table, args.threads)
     if args.keep:

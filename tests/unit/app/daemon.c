@@ -3,6 +3,7 @@
  */
 #include "daemon.h"
 #include "base/clock.h"
+#include "proto/wire.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -235,7 +236,7 @@ void client_generate(struct client *client, uint32_t label, const char *text, ui
     Sotto__V1__Generate generate = SOTTO__V1__GENERATE__INIT;
 
     generate.input_case = SOTTO__V1__GENERATE__INPUT_TEXT;
-    generate.text.data = (uint8_t *)(uintptr_t)text;
+    generate.text.data = wire_message(text);
     generate.text.len = strlen(text);
     generate.ignore_end = true;
     generate.opt_max_tokens_case = SOTTO__V1__GENERATE__OPT_MAX_TOKENS_MAX_TOKENS;

@@ -93,14 +93,14 @@ END_TEST
 
 START_TEST(realloc_keeps_content_and_kind)
 {
-    char *block = mem_strndup(MEM_WORDS, "hello", 5);
+    char *block = mem_strndup(MEM_TEXT, "hello", 5);
     uint64_t misc = read_account(MEM_MISC).bytes;
 
     block = mem_realloc(MEM_MISC, block, 3000);
 
     ck_assert_str_eq(block, "hello");
     ck_assert_uint_eq(read_account(MEM_MISC).bytes, misc);
-    ck_assert_uint_eq(read_account(MEM_WORDS).bytes, 3000);
+    ck_assert_uint_eq(read_account(MEM_TEXT).bytes, 3000);
     block = mem_realloc(MEM_MISC, block, 2);
     ck_assert_int_eq(memcmp(block, "he", 2), 0);
     mem_free(block);
@@ -109,11 +109,11 @@ END_TEST
 
 START_TEST(failed_realloc_leaves_the_old_block)
 {
-    char *block = mem_strndup(MEM_WORDS, "hello", 5);
+    char *block = mem_strndup(MEM_TEXT, "hello", 5);
 
     mem_fail_nth(0);
 
-    ck_assert_ptr_null(mem_realloc(MEM_WORDS, block, 3000));
+    ck_assert_ptr_null(mem_realloc(MEM_TEXT, block, 3000));
     ck_assert_str_eq(block, "hello");
     mem_free(block);
 }

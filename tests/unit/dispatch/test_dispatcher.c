@@ -401,7 +401,7 @@ START_TEST(a_crowd_does_not_shut_the_door_to_higher_classes_nor_to_other_users)
         n += crowd_in(&crowd, 2000 + i, LIMIT_WAITING_A_UID - 4, low);
     }
     ck_assert_uint_eq(n, LIMIT_WAITING - 3 * LIMIT_WAITING_KEPT + LIMIT_WAITING_FEW); /* the fourth's first ones */
-    ck_assert_msg(strstr(crowd.sentence, "no more of this class"), "%s", crowd.sentence);
+    ck_assert_msg(strstr(crowd.sentence, "the queue is full"), "%s", crowd.sentence);
     ck_assert_uint_eq(crowd_in(&crowd, 2000, 1, low), 0);
     ck_assert_uint_eq(crowd_in(&crowd, 3000, 8, low), LIMIT_WAITING_FEW); /* another user's first ones */
     n += LIMIT_WAITING_FEW;

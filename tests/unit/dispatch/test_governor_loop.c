@@ -327,7 +327,7 @@ START_TEST(status_tells_both_places_and_the_account)
     ck_assert_int_eq(hub_governor_fill(fixture.hub, &fixture.grant, &arena, &report), 0);
 
     ck_assert_uint_eq(report.n_governor, 2);
-    ck_assert_str_eq(report.governor[1]->place, "cores");
+    ck_assert_str_eq(report.governor[1]->processor, "cores");
     ck_assert_str_eq(report.governor[1]->mode, "full");
     ck_assert_uint_eq(report.n_accounts, 1);
     ck_assert_uint_eq(report.accounts[0]->tokens, 13); /* rows: the last token is not computed again */

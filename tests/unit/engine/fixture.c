@@ -2,6 +2,7 @@
 
 #include "engine/engine.h"
 #include "proto/frame.h"
+#include "proto/wire.h"
 #include "unit.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -220,7 +221,7 @@ void fixture_order(Sotto__Engine__ToEngine__BodyCase kind, const void *body)
     Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
 
     order.body_case = kind;
-    memcpy(&order.start, &body, sizeof(body)); /* of the union; only read */
+    order.start = wire_message(body); /* all bodies share this pointer */
     fixture_send(&order);
 }
 
@@ -238,7 +239,7 @@ void fixture_fill_open(Sotto__Engine__Open *open, Sotto__Engine__Sampler *sample
     sotto__engine__open__init(open);
     open->sequence = seq;
     open->n_tokens = n_tokens;
-    memcpy(&open->tokens, &tokens, sizeof(tokens)); /* only read */
+    open->tokens = wire_message(tokens);
     open->n_prompt = (uint32_t)n_tokens;
     open->reserve_tokens = 40;
     open->sampler = sampler;
@@ -258,7 +259,7 @@ void fixture_extend(uint32_t seq, const uint32_t *tokens, size_t n_tokens)
     sampler.repetition_penalty = 1;
     extend.sequence = seq;
     extend.n_tokens = n_tokens;
-    memcpy(&extend.tokens, &tokens, sizeof(tokens)); /* only read */
+    extend.tokens = wire_message(tokens);
     extend.n_prompt = (uint32_t)n_tokens;
     extend.reserve_tokens = 40;
     extend.sampler = &sampler;

@@ -3,6 +3,7 @@
 
 #include "base/clean.h"
 #include "model/seq.h"
+#include "proto/wire.h"
 #include "unit.h"
 #include <string.h>
 
@@ -10,10 +11,7 @@ static uint32_t tokens[40];
 
 static ProtobufCBinaryData domain(const char *name)
 {
-    ProtobufCBinaryData data = { .len = strlen(name) };
-
-    memcpy(&data.data, &name, sizeof(name)); /* only read */
-    return data;
+    return (ProtobufCBinaryData){ .data = wire_message(name), .len = strlen(name) };
 }
 
 /* Opens @seq with the first @n tokens in domain @salt (or NULL); it may search @pins (or NULL). */

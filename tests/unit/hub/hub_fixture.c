@@ -168,7 +168,7 @@ void fixture_end(struct fixture *fixture)
     uv_run(&fixture->loop, UV_RUN_DEFAULT);
     ck_assert_int_eq(uv_loop_close(&fixture->loop), 0);
     mem_read(MEM_STREAM, &stream);
-    mem_read(MEM_WORDS, &words);
+    mem_read(MEM_TEXT, &words);
     ck_assert_uint_eq(stream.bytes, 0);
     ck_assert_uint_eq(words.bytes, 0);
     unlink(fixture->model);
@@ -210,14 +210,14 @@ void fixture_run(struct fixture *fixture, uint32_t ms)
     fixture_until(fixture, is_late, &end_us);
 }
 
-struct model *fixture_model(struct fixture *fixture)
+struct model_entry *fixture_model(struct fixture *fixture)
 {
-    return model_find(&fixture->hub->registry, "tiny");
+    return model_entry_find(&fixture->hub->registry, "tiny");
 }
 
 static bool is_ready(void *owner)
 {
-    return model_state(owner) == SOTTO__V1__MODEL_STATE__MODEL_READY;
+    return model_entry_state(owner) == SOTTO__V1__MODEL_STATE__MODEL_READY;
 }
 
 void fixture_until_ready(struct fixture *fixture)
@@ -238,7 +238,7 @@ static void on_accepted(void *owner, const Sotto__V1__Accepted *accepted)
 
     ck_assert_uint_eq(client->n_ends, 0);
     client->n_accepted++;
-    client->place = accepted->place;
+    client->queue_position = accepted->queue_position;
     client->prompt_tokens = accepted->prompt_tokens;
     client->seed = accepted->seed;
     snprintf(client->numerics, sizeof(client->numerics), "%s", accepted->numerics);

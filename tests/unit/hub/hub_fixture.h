@@ -37,7 +37,7 @@ struct client {
     Sotto__V1__Sampling sampling;
     Sotto__V1__TokenIds ids;
     uint32_t n_accepted;
-    uint32_t place;
+    uint32_t queue_position;
     uint32_t prompt_tokens;
     uint64_t seed;
     char numerics[64];
@@ -76,7 +76,7 @@ void fixture_until_ready(struct fixture *fixture);
 void fixture_rewrite(struct fixture *fixture, const char *script);
 void fixture_make_model(const char *path, uint32_t n_words);
 
-struct model *fixture_model(struct fixture *fixture);
+struct model_entry *fixture_model(struct fixture *fixture);
 uint32_t fixture_pid(struct fixture *fixture);
 bool fixture_had(const struct fixture *fixture, const char *event);
 

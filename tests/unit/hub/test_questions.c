@@ -1,5 +1,6 @@
 /* Texts, lists and figures: each question is answered once, later. */
 #include "hub_fixture.h"
+#include "proto/wire.h"
 #include <string.h>
 
 static struct fixture fixture;
@@ -59,7 +60,7 @@ static int tokenize(struct loader *loader, const char *text, bool special, bool 
 
     memset(loader, 0, sizeof(*loader));
     ask.text.len = strlen(text);
-    memcpy(&ask.text.data, &text, sizeof(ask.text.data));
+    ask.text.data = wire_message(text);
     ask.special = special;
     ask.pieces = pieces;
     return hub_tokenize(fixture.hub, &ask, &fixture.grant, on_tokenized, loader, &loader->ticket, diag);

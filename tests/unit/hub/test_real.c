@@ -45,7 +45,7 @@ static bool begin(void)
     return begin_with(true, 0);
 }
 
-/* Makes the request of case @i, whose text our own tokenizer must read as the published ids. */
+/* Makes the request of case @i; our own tokenizer must read its text as the published ids. */
 static void ask(size_t i)
 {
     const json_t *row = json_array_get(cases, i);

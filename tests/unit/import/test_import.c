@@ -155,7 +155,8 @@ static const struct {
     const char *to;
     const char *says;
 } configs[] = {
-    { "\"llama\"", "\"mamba\"", "model_type \"mamba\" is not supported" },
+    { "\"llama\"", "\"mamba\"",
+      "model_type \"mamba\" is not supported; there are llama, mistral, smollm3, qwen2, qwen3, qwen3_5_text" },
     { "\"hidden_size\": 8", "\"hidden_size\": 0", "must lie between 1" },
     { "\"hidden_size\": 8", "\"hidden_size\": \"8\"", "must be a whole number" },
     { "\"intermediate_size\": 12,", "", "\"intermediate_size\" is missing" },

@@ -1,5 +1,6 @@
 #include "fake_hub.h"
 #include "base/mem.h"
+#include "proto/wire.h"
 #include "unit.h"
 #include <errno.h>
 #include <string.h>
@@ -201,7 +202,7 @@ static void break_off(struct stream *stream)
     Sotto__V1__Error error = SOTTO__V1__ERROR__INIT;
 
     error.code = stream->aborted;
-    error.message = (char *)(uintptr_t) "aborted";
+    error.message = wire_str("aborted");
     stream->sink->on_error(stream->owner, &error);
     end(stream);
 }
@@ -283,7 +284,7 @@ int hub_list_models(struct hub *hub, const struct grant *grant, struct arena *ar
         return -ENOMEM;
     }
     sotto__v1__model_info__init(info);
-    info->name = (char *)(uintptr_t) "tiny";
+    info->name = wire_str("tiny");
     list[0] = info;
     sotto__v1__models__init(ret_models);
     ret_models->models = list;

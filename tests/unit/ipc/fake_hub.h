@@ -1,5 +1,6 @@
 /*
  * Fake hub: the functions of stream/hub.h for tests
+ *
  * Streams do nothing by themselves: a test lets them send. What the hub answers later (the Done of a cancelled stream,
  * the Error of an aborted one, tokenising) is answered in fake_hub_iterate(), never from inside a call.
  */

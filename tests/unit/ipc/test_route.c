@@ -2,6 +2,7 @@
  * Each request has one answer; rights, cancelling, Status and Watch.
  */
 #include "fixture.h"
+#include "proto/wire.h"
 #include <string.h>
 
 static struct fixture fixture;
@@ -43,8 +44,8 @@ static void ask(struct client *client, Sotto__V1__ClientFrame__BodyCase body)
     };
 
     embed.input_case = SOTTO__V1__EMBED__INPUT_TEXT;
-    load.name = (char *)(uintptr_t) "tiny";
-    unload.name = (char *)(uintptr_t) "tiny";
+    load.name = wire_str("tiny");
+    unload.name = wire_str("tiny");
     client_send(&fixture, client, 3, body, bodies[body]);
 }
 
@@ -186,8 +187,8 @@ START_TEST(only_an_administrator_names_a_file_to_load)
 {
     Sotto__V1__LoadModel load = SOTTO__V1__LOAD_MODEL__INIT;
 
-    load.name = (char *)(uintptr_t) "x";
-    load.file = (char *)(uintptr_t) "/etc/shadow";
+    load.name = wire_str("x");
+    load.file = wire_str("/etc/shadow");
     fixture.grant.admin = false;
     client_hello(&fixture, &one);
     client_send(&fixture, &one, 1, SOTTO__V1__CLIENT_FRAME__BODY_LOAD_MODEL, &load);
@@ -303,7 +304,7 @@ END_TEST
 START_TEST(watchers_get_the_topics_that_they_asked_for)
 {
     Sotto__V1__Watch watch = SOTTO__V1__WATCH__INIT;
-    char *topics[] = { (char *)(uintptr_t) "engine" };
+    char *topics[] = { wire_str("engine") };
     const char *const pairs[] = { "model", "tiny", "signal", "9" };
     const Sotto__V1__Event *event;
 

@@ -369,6 +369,24 @@ START_TEST(trouble_in_a_block_stays_visible_and_tiny_ones_are_zero)
 }
 END_TEST
 
+START_TEST(every_format_that_computes_is_tested)
+{
+    uint32_t n_types = 0;
+
+    for (uint32_t type = 0; type < ELEM_TYPE_COUNT; type++) {
+        const struct elem_info *info = elem_info(type);
+        bool is_listed = false;
+
+        for (uint32_t i = 0; i < FIXTURE_N_TYPES; i++) {
+            is_listed = is_listed || fixture_types[i] == type;
+        }
+        ck_assert_msg(!info || !info->computes || is_listed, "%s is not in fixture_types", info->name);
+        n_types += is_listed;
+    }
+    ck_assert_uint_eq(n_types, FIXTURE_N_TYPES);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     Suite *suite = suite_create("kern-dot");
@@ -377,6 +395,7 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "--bench") == 0) {
         return bench_run(argc > 2 ? argv[2] : NULL);
     }
+    tcase_add_test(tcase, every_format_that_computes_is_tested);
     tcase_add_loop_test(tcase, sets_multiply_alike_at_every_edge, 0, 2 * N_FAST * FIXTURE_N_TYPES);
     tcase_add_loop_test(tcase, largest_quants_do_not_overflow, 0, N_FAST * FIXTURE_N_TYPES);
     tcase_add_loop_test(tcase, products_that_underflow_keep_their_sign, 0, 3 * FIXTURE_N_SETS);

@@ -1,5 +1,6 @@
 #include "reported.h"
 #include "base/clean.h"
+#include "proto/wire.h"
 #include <string.h>
 
 void reported_init(struct reported *reported)
@@ -7,14 +8,6 @@ void reported_init(struct reported *reported)
     memset(reported, 0, sizeof(*reported));
     machine_state_init(&reported->machine);
     reported->now_us = 1000000000;
-}
-
-static char *text(const char *from)
-{
-    char *same;
-
-    memcpy(&same, &from, sizeof(same));
-    return same;
 }
 
 int reported_inventory(struct reported *reported, const struct reported_source *sources, size_t n, uint32_t minor)
@@ -29,7 +22,7 @@ int reported_inventory(struct reported *reported, const struct reported_source *
         list[i] = (Sotto__Sense__Source)SOTTO__SENSE__SOURCE__INIT;
         list[i].id = sources[i].id;
         list[i].quantity = (Sotto__Sense__Quantity)sources[i].quantity;
-        list[i].name = text(sources[i].name ? sources[i].name : "");
+        list[i].name = wire_str(sources[i].name ? sources[i].name : "");
         list[i].in_use = !sources[i].is_spare;
         list[i].tells_clients = sources[i].tells_clients;
         list[i].most = sources[i].most;
@@ -41,7 +34,7 @@ int reported_inventory(struct reported *reported, const struct reported_source *
     }
     device.minor = minor;
     device.is_ours = minor >= 128;
-    inventory.build = text(REPORTED_BUILD);
+    inventory.build = wire_str(REPORTED_BUILD);
     inventory.n_sources = n;
     inventory.sources = links;
     inventory.n_devices = minor ? 1 : 0;

@@ -97,6 +97,17 @@ START_TEST(a_sample_that_can_not_be_changes_nothing)
 }
 END_TEST
 
+START_TEST(every_quantity_of_the_schema_is_known)
+{
+    for (unsigned i = 0; i < sotto__sense__quantity__descriptor.n_values; i++) {
+        const ProtobufCEnumValue *value = &sotto__sense__quantity__descriptor.values[i];
+
+        ck_assert_msg(strcmp(machine_quantity_name((Sotto__Sense__Quantity)value->value), "unknown") != 0,
+                      "machine_state.c has no row for %s", value->name);
+    }
+}
+END_TEST
+
 START_TEST(every_quantity_has_its_bounds)
 {
     static const struct {
@@ -300,6 +311,7 @@ int main(void)
     tcase_add_test(facts, an_inventory_that_can_not_be_changes_nothing);
     tcase_add_test(facts, a_number_that_was_given_up_is_not_used_again);
     tcase_add_test(facts, a_sample_that_can_not_be_changes_nothing);
+    tcase_add_test(facts, every_quantity_of_the_schema_is_known);
     tcase_add_test(facts, every_quantity_has_its_bounds);
     tcase_add_test(facts, readings_from_the_future_repeated_or_backward_are_refused);
     tcase_add_test(facts, clients_are_bounded_in_number_and_share);

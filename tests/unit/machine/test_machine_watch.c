@@ -226,7 +226,7 @@ START_TEST(what_is_reported_is_seen)
     ck_assert(is_there(&scene));
     ck_assert_int_eq(sight(&scene, &permille), GOVERNOR_SEEN);
     ck_assert_uint_eq(permille, 320);
-    ck_assert_str_eq(scene.events, "sense-there ");
+    ck_assert_str_eq(scene.events, "sense-ready ");
     end(&scene);
 }
 END_TEST
@@ -272,7 +272,7 @@ START_TEST(a_liar_is_dropped_makes_blind_and_the_next_one_is_believed_again)
     tell_the_truth(&scene, 10);
     ck_assert_int_eq(sight(&scene, &permille), GOVERNOR_SEEN);
     ck_assert_uint_eq(permille, 10);
-    ck_assert_str_eq(scene.events, "sense-there sense-lost sense-there ");
+    ck_assert_str_eq(scene.events, "sense-ready sense-lost sense-ready ");
     end(&scene);
 }
 END_TEST

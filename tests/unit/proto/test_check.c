@@ -4,6 +4,7 @@
 #include "base/clean.h"
 #include "proto/check.h"
 #include "proto/limit.h"
+#include "proto/wire.h"
 #include "unit.h"
 #include <math.h>
 #include <string.h>
@@ -35,12 +36,7 @@ struct fixture {
 
 static ProtobufCBinaryData bytes(const char *text, size_t n)
 {
-    return (ProtobufCBinaryData){ .data = (uint8_t *)(uintptr_t)text, .len = n };
-}
-
-static char *word(const char *text)
-{
-    return (char *)(uintptr_t)text;
+    return (ProtobufCBinaryData){ .data = wire_message(text), .len = n };
 }
 
 static void fixture_hello(struct fixture *fixture)
@@ -48,7 +44,7 @@ static void fixture_hello(struct fixture *fixture)
     sotto__v1__hello__init(&fixture->hello);
     fixture->hello.version_min = 1;
     fixture->hello.version_max = 1;
-    fixture->hello.client = word("sotto-cli/0.1");
+    fixture->hello.client = wire_str("sotto-cli/0.1");
     fixture->frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_HELLO;
     fixture->frame.hello = &fixture->hello;
 }
@@ -83,7 +79,7 @@ static void fixture_chat(struct fixture *fixture)
     }
     for (size_t i = 0; i < COUNTOF(fixture->message); i++) {
         sotto__v1__chat_message__init(&fixture->message[i]);
-        fixture->message[i].role = word(i ? "assistant" : "user");
+        fixture->message[i].role = wire_str(i ? "assistant" : "user");
     }
     fixture->chat.messages = fixture->messages;
     fixture->chat.n_messages = 2;
@@ -120,7 +116,7 @@ static void fixture_embed(struct fixture *fixture)
 static void fixture_load(struct fixture *fixture)
 {
     sotto__v1__load_model__init(&fixture->load);
-    fixture->load.name = word("tiny");
+    fixture->load.name = wire_str("tiny");
     fixture->frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_LOAD_MODEL;
     fixture->frame.load_model = &fixture->load;
 }
@@ -128,7 +124,7 @@ static void fixture_load(struct fixture *fixture)
 static void fixture_unload(struct fixture *fixture)
 {
     sotto__v1__unload_model__init(&fixture->unload);
-    fixture->unload.name = word("tiny");
+    fixture->unload.name = wire_str("tiny");
     fixture->frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_UNLOAD_MODEL;
     fixture->frame.unload_model = &fixture->unload;
 }
@@ -138,7 +134,7 @@ static void fixture_watch(struct fixture *fixture)
     sotto__v1__watch__init(&fixture->watch);
     fixture->watch.topics = fixture->topics;
     for (size_t i = 0; i < COUNTOF(fixture->topics); i++) {
-        fixture->topics[i] = word("model");
+        fixture->topics[i] = wire_str("model");
     }
     fixture->frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_WATCH;
     fixture->frame.watch = &fixture->watch;
@@ -167,11 +163,11 @@ CHANGE(nothing, (void)fixture)
 CHANGE(version_0, fixture->hello.version_min = 0)
 CHANGE(version_backwards, fixture->hello.version_min = 2)
 CHANGE(version_later, fixture->hello.version_max = 7)
-CHANGE(client_none, fixture->hello.client = word(""))
-CHANGE(client_odd, fixture->hello.client = word("a b"))
+CHANGE(client_none, fixture->hello.client = wire_str(""))
+CHANGE(client_odd, fixture->hello.client = wire_str("a b"))
 CHANGE(client_64, memset(long_name, 'a', LIMIT_NAME); long_name[LIMIT_NAME] = 0; fixture->hello.client = long_name)
 CHANGE(client_65, memset(long_name, 'a', LIMIT_NAME + 1); fixture->hello.client = long_name)
-CHANGE(model_odd, fixture->generate.model = word("a\nb"))
+CHANGE(model_odd, fixture->generate.model = wire_str("a\nb"))
 CHANGE(input_none, fixture->generate.input_case = SOTTO__V1__GENERATE__INPUT__NOT_SET)
 TEXT(text_empty, "")
 TEXT(text_nul, "A\0B")
@@ -199,8 +195,8 @@ CHANGE(class_77, fixture->generate.priority = (Sotto__V1__PriorityClass)77)
 CHANGE(class_minus, fixture->generate.priority = (Sotto__V1__PriorityClass)-1)
 CHANGE(credit_0, fixture->generate.opt_credit_case = SOTTO__V1__GENERATE__OPT_CREDIT_CREDIT;
        fixture->generate.credit = 0)
-CHANGE(key_good, fixture->generate.key = word("trip/7"))
-CHANGE(key_odd, fixture->generate.key = word("trip 7"))
+CHANGE(key_good, fixture->generate.key = wire_str("trip/7"))
+CHANGE(key_odd, fixture->generate.key = wire_str("trip 7"))
 CHANGE(slide_good, fixture->generate.on_full = SOTTO__V1__ON_FULL__ON_FULL_SLIDE;
        fixture->generate.opt_keep_tokens_case = SOTTO__V1__GENERATE__OPT_KEEP_TOKENS_KEEP_TOKENS)
 CHANGE(slide_untold, fixture->generate.on_full = SOTTO__V1__ON_FULL__ON_FULL_SLIDE)
@@ -211,9 +207,9 @@ CHANGE(keep_to_end, fixture->generate.on_full = SOTTO__V1__ON_FULL__ON_FULL_END;
 CHANGE(messages_none, fixture->chat.n_messages = 0)
 CHANGE(messages_most, fixture->chat.n_messages = LIMIT_MESSAGES)
 CHANGE(messages_many, fixture->chat.n_messages = LIMIT_MESSAGES + 1)
-CHANGE(role_odd, fixture->message[1].role = word("robot"))
-CHANGE(role_part, fixture->message[1].role = word("user, assistant"))
-CHANGE(role_none, fixture->message[1].role = word(""))
+CHANGE(role_odd, fixture->message[1].role = wire_str("robot"))
+CHANGE(role_part, fixture->message[1].role = wire_str("user, assistant"))
+CHANGE(role_none, fixture->message[1].role = wire_str(""))
 CHANGE(content_bad, fixture->message[1].content = bytes("ab\xFF", 3))
 CHANGE(content_sum, fixture->message[0].content = bytes(long_text, LIMIT_TEXT / 2);
        fixture->message[1].content = bytes(long_text, LIMIT_TEXT / 2 + 1))
@@ -243,20 +239,20 @@ CHANGE(top_logprobs_most, fixture->sampling.logprobs = 1; fixture->sampling.top_
 CHANGE(top_logprobs_many, fixture->sampling.logprobs = 1; fixture->sampling.top_logprobs = LIMIT_TOP_LOGPROBS + 1)
 CHANGE(top_logprobs_alone, fixture->sampling.top_logprobs = 1)
 CHANGE(tokenize_bad, fixture->tokenize.text = bytes("\xC3", 1))
-CHANGE(tokenize_model_odd, fixture->tokenize.model = word("../x y"))
+CHANGE(tokenize_model_odd, fixture->tokenize.model = wire_str("../x y"))
 CHANGE(embed_bad, fixture->embed.text = bytes("\xC3", 1))
-CHANGE(embed_model_odd, fixture->embed.model = word("../x y"))
+CHANGE(embed_model_odd, fixture->embed.model = wire_str("../x y"))
 CHANGE(embed_class_odd, fixture->embed.priority = 4)
 CHANGE(embed_nothing, fixture->embed.input_case = SOTTO__V1__EMBED__INPUT__NOT_SET)
-CHANGE(load_nameless, fixture->load.name = word(""))
-CHANGE(load_absolute, fixture->load.file = word("/srv/m.gguf"))
-CHANGE(load_relative, fixture->load.file = word("m.gguf"))
+CHANGE(load_nameless, fixture->load.name = wire_str(""))
+CHANGE(load_absolute, fixture->load.file = wire_str("/srv/m.gguf"))
+CHANGE(load_relative, fixture->load.file = wire_str("m.gguf"))
 CHANGE(load_long, memset(long_path, '/', sizeof(long_path) - 1); fixture->load.file = long_path)
-CHANGE(unload_nameless, fixture->unload.name = word(""))
+CHANGE(unload_nameless, fixture->unload.name = wire_str(""))
 CHANGE(topics_none, fixture->watch.n_topics = 0)
 CHANGE(topics_most, fixture->watch.n_topics = LIMIT_TOPICS)
 CHANGE(topics_many, fixture->watch.n_topics = LIMIT_TOPICS + 1)
-CHANGE(topic_odd, fixture->topics[1] = word("weather"); fixture->watch.n_topics = 2)
+CHANGE(topic_odd, fixture->topics[1] = wire_str("weather"); fixture->watch.n_topics = 2)
 
 #define CASE(kind, change, blamed)                                                                                     \
     {                                                                                                                  \
@@ -402,9 +398,10 @@ START_TEST(the_message_names_the_offset_of_the_bad_byte)
 }
 END_TEST
 
-/* A field of the schema without a row would not be checked. */
+/* A field of the schema without a row would not be checked; a message without a list would end the daemon. */
 static void each_field_has_a_row(const ProtobufCMessageDescriptor *type)
 {
+    ck_assert_msg(check_has_list(type), "%s has no list", type->short_name);
     for (unsigned i = 0; i < type->n_fields; i++) {
         const ProtobufCFieldDescriptor *field = &type->fields[i];
 

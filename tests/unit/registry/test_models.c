@@ -1,5 +1,6 @@
 /* Loading, unloading, files that change, reload and the end of a hub. */
 #include "hub_fixture.h"
+#include "proto/wire.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -52,9 +53,9 @@ static int try_load(struct loader *loader, const char *name, const char *file, s
     Sotto__V1__LoadModel ask = SOTTO__V1__LOAD_MODEL__INIT;
 
     memset(loader, 0, sizeof(*loader));
-    memcpy(&ask.name, &name, sizeof(ask.name));
+    ask.name = wire_str(name);
     if (file) {
-        memcpy(&ask.file, &file, sizeof(ask.file));
+        ask.file = wire_str(file);
     }
     return hub_load(fixture.hub, &ask, &fixture.grant, on_progress, on_loaded, loader, &loader->ticket, diag);
 }
@@ -94,12 +95,12 @@ START_TEST(twenty_requests_on_a_cold_daemon_are_one_load)
     struct client *clients = calloc(20, sizeof(*clients));
 
     begin_cold("load do slow 50\n");
-    ck_assert_int_eq(model_state(fixture_model(&fixture)), SOTTO__V1__MODEL_STATE__MODEL_KNOWN);
+    ck_assert_int_eq(model_entry_state(fixture_model(&fixture)), SOTTO__V1__MODEL_STATE__MODEL_KNOWN);
     for (size_t i = 0; i < 20; i++) {
         client_init(&clients[i], 1, 4, 5);
         client_generate(&fixture, &clients[i]);
     }
-    ck_assert_int_eq(model_state(fixture_model(&fixture)), SOTTO__V1__MODEL_STATE__MODEL_LOADING);
+    ck_assert_int_eq(model_entry_state(fixture_model(&fixture)), SOTTO__V1__MODEL_STATE__MODEL_LOADING);
     for (size_t i = 0; i < 20; i++) {
         client_until_over(&fixture, &clients[i]);
         client_assert_done(&clients[i], SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 5);
@@ -165,7 +166,7 @@ START_TEST(what_the_loader_refuses_is_not_tried_until_the_file_changes)
     client_generate(&fixture, &client);
     client_until_over(&fixture, &client);
     client_assert_failed(&client, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, "tensor blk.0 is missing");
-    ck_assert_int_eq(model_state(fixture_model(&fixture)), SOTTO__V1__MODEL_STATE__MODEL_FAILED);
+    ck_assert_int_eq(model_entry_state(fixture_model(&fixture)), SOTTO__V1__MODEL_STATE__MODEL_FAILED);
     fixture_run(&fixture, 50);
     client_refused(&fixture, &client, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, "tensor blk.0 is missing");
     ck_assert_int_eq(try_load(&loader, "tiny", NULL, &diag), SOTTO__V1__CODE__CODE_FAILED_PRECONDITION);
@@ -247,7 +248,7 @@ START_TEST(no_engine_or_no_file_is_a_failed_model_with_a_sentence)
     unlink(fixture.model);
     ck_assert_int_eq(try_load(&loader, "tiny", NULL, &diag), SOTTO__V1__CODE__CODE_FAILED_PRECONDITION);
     ck_assert_ptr_nonnull(strstr(diag.text, "No such file"));
-    ck_assert_int_eq(model_state(fixture_model(&fixture)), SOTTO__V1__MODEL_STATE__MODEL_FAILED);
+    ck_assert_int_eq(model_entry_state(fixture_model(&fixture)), SOTTO__V1__MODEL_STATE__MODEL_FAILED);
     fixture_end(&fixture);
 }
 END_TEST
@@ -267,7 +268,7 @@ START_TEST(unloading_waits_for_streams_or_ends_them)
     client_generate(&fixture, &client);
     client_until_tokens(&fixture, &client, 2);
     ck_assert_int_eq(try_unload(&loader, false, &diag), 0);
-    ck_assert_int_eq(model_state(fixture_model(&fixture)), SOTTO__V1__MODEL_STATE__MODEL_UNLOADING);
+    ck_assert_int_eq(model_entry_state(fixture_model(&fixture)), SOTTO__V1__MODEL_STATE__MODEL_UNLOADING);
     client_until_over(&fixture, &client);
     client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 20);
     fixture_until(&fixture, is_answered, &loader);
@@ -324,7 +325,7 @@ START_TEST(a_file_of_ones_own_is_for_administrators)
     /* A file that is not there makes no model, and takes no file from one. */
     ck_assert_int_gt(try_load(&loader, "mine", "/nonexistent", &diag), 0);
     ck_assert_int_gt(try_load(&loader, "tiny", "/nonexistent", &diag), 0);
-    ck_assert_ptr_null(model_find(&fixture.hub->registry, "mine"));
+    ck_assert_ptr_null(model_entry_find(&fixture.hub->registry, "mine"));
     ck_assert_str_eq(fixture_model(&fixture)->settings.file, fixture.model);
     ck_assert_int_eq(try_load(&loader, "mine", fixture.model, &diag), 0);
     fixture_until(&fixture, is_answered, &loader);
@@ -406,7 +407,7 @@ START_TEST(a_file_cut_in_place_ends_its_streams_with_a_sentence_once_the_engine_
     client_until_over(&fixture, &client);
 
     client_assert_failed(&client, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, "changed in place");
-    ck_assert_int_eq(model_state(fixture_model(&fixture)), SOTTO__V1__MODEL_STATE__MODEL_FAILED);
+    ck_assert_int_eq(model_entry_state(fixture_model(&fixture)), SOTTO__V1__MODEL_STATE__MODEL_FAILED);
     client_finish(&client);
     fixture_end(&fixture);
 }
@@ -515,8 +516,8 @@ START_TEST(a_reload_adds_changes_and_drops_models)
     fixture.config.n_models = 2;
     ck_assert_int_eq(hub_configure(fixture.hub, &fixture.config, on_needs, NULL), 0);
     ck_assert_str_eq(needs, "models.tiny.context ");
-    ck_assert_ptr_nonnull(model_find(&fixture.hub->registry, "second"));
-    ck_assert_ptr_nonnull(model_find(&fixture.hub->registry, "second")->next);
+    ck_assert_ptr_nonnull(model_entry_find(&fixture.hub->registry, "second"));
+    ck_assert_ptr_nonnull(model_entry_find(&fixture.hub->registry, "second")->next);
 
     fixture.config.models = &models[1];
     fixture.config.n_models = 1;
@@ -557,7 +558,7 @@ START_TEST(a_reload_that_finds_no_memory_changes_nothing)
         }
         ck_assert_int_eq(r, -ENOMEM);
         ck_assert_uint_eq(fixture_model(&fixture)->settings.n_context, 0);
-        ck_assert_ptr_null(model_find(&fixture.hub->registry, "second"));
+        ck_assert_ptr_null(model_entry_find(&fixture.hub->registry, "second"));
         n_failed++;
     }
 

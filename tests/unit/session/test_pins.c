@@ -220,7 +220,7 @@ START_TEST(messages_are_pinned_as_far_as_every_conversation_has_them_in_common)
 }
 END_TEST
 
-/* ---- for whom */
+/* ---- access */
 
 START_TEST(a_pin_for_some_is_found_by_them_alone)
 {

@@ -1,6 +1,7 @@
 /*
- * Families whose sequences have a state beside their pages, served whole: their sessions answer as cold requests do,
- * whatever becomes of the state, and nothing of them can be pinned. The engine is the real one, the weights are random.
+ * Families with recurrent layers, of which a sequence has a state beside its pages, served whole: their sessions answer
+ * as cold requests do, even if the state is lost, and nothing of them can be pinned. The engine is the real one, the
+ * weights are random.
  */
 #include "../model/reference.h"
 #include "base/clean.h"

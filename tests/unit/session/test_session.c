@@ -332,7 +332,7 @@ START_TEST(a_full_context_slides_from_one_turn_to_the_next)
 }
 END_TEST
 
-/* ---- who may, and what */
+/* ---- access */
 
 START_TEST(no_other_user_finds_a_session_and_none_is_found_twice)
 {

@@ -160,8 +160,8 @@ START_TEST(waiting_requests_have_places_and_a_cancelled_one_never_starts)
         client_generate(&fixture, &clients[i]);
     }
     client_until_tokens(&fixture, &clients[0], 1);
-    ck_assert_uint_eq(clients[0].place, 0);
-    ck_assert_uint_eq(clients[3].place, 3);
+    ck_assert_uint_eq(clients[0].queue_position, 0);
+    ck_assert_uint_eq(clients[3].queue_position, 3);
     stream_cancel(clients[1].stream);
     stream_forget(clients[2].stream);
     client_until_over(&fixture, &clients[1]);

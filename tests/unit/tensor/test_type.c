@@ -37,6 +37,17 @@ START_TEST(published_types_have_their_names_and_sizes)
 }
 END_TEST
 
+START_TEST(the_computed_types_are_listed)
+{
+    char text[160];
+
+    ck_assert_str_eq(elem_computed(text, sizeof(text)),
+                     "F32, F16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, "
+                     "Q6_K, IQ4_NL, IQ4_XS, BF16");
+    ck_assert_str_eq(elem_computed(text, 5), "F32,");
+}
+END_TEST
+
 START_TEST(other_types_are_unknown)
 {
     static const uint32_t ids[] = { 4, 5, 31, 32, 33, 38, 63, 64, 65, 1u << 31, UINT32_MAX };
@@ -143,7 +154,8 @@ END_TEST
 
 int main(void)
 {
-    return unit_facts("tensor-type", published_types_have_their_names_and_sizes, other_types_are_unknown,
-                      rows_are_whole_blocks_and_never_wrap, a_shape_knows_its_sizes, a_shape_may_be_empty,
-                      shapes_that_do_not_fit_are_refused, block_structs_have_the_size_of_the_table);
+    return unit_facts("tensor-type", published_types_have_their_names_and_sizes, the_computed_types_are_listed,
+                      other_types_are_unknown, rows_are_whole_blocks_and_never_wrap, a_shape_knows_its_sizes,
+                      a_shape_may_be_empty, shapes_that_do_not_fit_are_refused,
+                      block_structs_have_the_size_of_the_table);
 }

@@ -143,7 +143,7 @@ static void check_file(const char *name, const char *verdict, json_int_t n_bytes
 
     ck_assert_msg(clock_mono_us() - begin_us < FILE_US_MAX, "%s took too long", name);
     mem_read(MEM_FILE, &file);
-    mem_read(MEM_WORDS, &words);
+    mem_read(MEM_TEXT, &words);
     ck_assert_msg(file.peak_bytes + words.peak_bytes < MEMORY_MAX(n_bytes), "%s of %lld bytes took %llu + %llu", name,
                   (long long)n_bytes, (unsigned long long)file.peak_bytes, (unsigned long long)words.peak_bytes);
     ck_assert_uint_eq(file.bytes + words.bytes, 0);

@@ -97,11 +97,27 @@ START_TEST(every_mix_is_found_by_its_name_and_no_other)
 }
 END_TEST
 
+START_TEST(a_format_has_the_file_type_of_its_common_mix)
+{
+    ck_assert_uint_eq(mix_file_type(ELEM_F32), 0);
+    ck_assert_uint_eq(mix_file_type(ELEM_Q4_0), 2);
+    ck_assert_uint_eq(mix_file_type(ELEM_Q3_K), 12);
+    ck_assert_uint_eq(mix_file_type(ELEM_Q4_K), 15);
+    ck_assert_uint_eq(mix_file_type(ELEM_Q5_K), 17);
+    ck_assert_uint_eq(mix_file_type(ELEM_TYPE_COUNT), MIX_FILE_MANY);
+    for (uint32_t type = 0; type < ELEM_TYPE_COUNT; type++) {
+        const struct elem_info *info = elem_info(type);
+
+        ck_assert_msg(!info || !info->computes || mix_file_type(type) != MIX_FILE_MANY, "no mix has %s", info->name);
+    }
+}
+END_TEST
+
 int main(void)
 {
     return unit_facts("tool-mix", only_matrices_are_rounded, a_plain_mix_has_one_format_except_for_the_output,
                       finer_layers_are_the_first_and_last_eighth_and_each_third_between,
                       tensors_outside_layers_get_the_base_format,
                       rows_that_are_not_whole_blocks_get_smaller_blocks_or_f16,
-                      every_mix_is_found_by_its_name_and_no_other);
+                      every_mix_is_found_by_its_name_and_no_other, a_format_has_the_file_type_of_its_common_mix);
 }

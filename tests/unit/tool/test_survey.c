@@ -16,15 +16,15 @@ static bool copy(const char *const *more, const char *less)
     static const float floats[16] = { 0 };
     const uint64_t dims[] = { 16 };
     cleanup(gguf_writer_destroyp) struct gguf_writer *writer = NULL;
-    struct tool_file file = { .fd = -1 };
+    struct model_file file = { .fd = -1 };
     struct diag diag = DIAG_INIT;
     char from[512];
 
     if (!unit_truth("models/stories260K-f32.gguf", from, sizeof(from))) {
         return false;
     }
-    ck_assert_int_eq(tool_file_open(&file, from, &diag), TOOL_FILE_OK);
-    ck_assert_int_eq(tool_file_map(&file), 0);
+    ck_assert_int_eq(model_file_open(&file, from, &diag), MODEL_FILE_OK);
+    ck_assert_int_eq(model_file_map(&file), 0);
     ck_assert_int_eq(gguf_writer_create(&writer), 0);
     for (size_t i = 0; i < gguf_n_keys(file.gguf); i++) {
         gguf_put_key(writer, gguf_key_at(file.gguf, i));
@@ -46,11 +46,11 @@ static bool copy(const char *const *more, const char *less)
         gguf_write_data(writer, floats, n < sizeof(floats) ? n : sizeof(floats));
     }
     ck_assert_msg(gguf_writer_finish(writer, &diag) == GGUF_WRITE_OK, "%s", diag.text);
-    tool_file_close(&file);
+    model_file_close(&file);
     return true;
 }
 
-static struct tool_file file = { .fd = -1 };
+static struct model_file file = { .fd = -1 };
 static struct survey survey;
 
 static void set_up(void)
@@ -62,7 +62,7 @@ static void set_up(void)
 static void tear_down(void)
 {
     survey_finish(&survey);
-    tool_file_close(&file);
+    model_file_close(&file);
     unlink(path);
 }
 
@@ -70,7 +70,7 @@ static void look(const char *at)
 {
     struct diag diag = DIAG_INIT;
 
-    ck_assert_msg(tool_file_open(&file, at, &diag) == TOOL_FILE_OK, "%s", diag.text);
+    ck_assert_msg(model_file_open(&file, at, &diag) == MODEL_FILE_OK, "%s", diag.text);
     ck_assert_int_eq(survey_create(&survey, &file), 0);
 }
 
@@ -94,7 +94,7 @@ START_TEST(each_family_of_the_truth_folder_runs_and_uses_all_its_tensors)
         ck_assert(gguf_find_tensor(file.gguf, "output.weight") ? survey.n_passed < survey.n_bytes
                                                                : survey.n_passed == survey.n_bytes);
         survey_finish(&survey);
-        tool_file_close(&file);
+        model_file_close(&file);
     }
 }
 END_TEST

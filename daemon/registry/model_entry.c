@@ -1,4 +1,4 @@
-#include "registry/model.h"
+#include "registry/model_entry.h"
 #include "base/clean.h"
 #include "base/err.h"
 #include "base/mem.h"
@@ -6,13 +6,13 @@
 #include <errno.h>
 #include <string.h>
 
-struct model *model_find(const struct registry *registry, const char *name)
+struct model_entry *model_entry_find(const struct registry *registry, const char *name)
 {
-    struct model *first = NULL;
+    struct model_entry *first = NULL;
     struct list *link;
 
     list_for_each (link, &registry->models) {
-        struct model *model = container_of(link, struct model, link);
+        struct model_entry *model = container_of(link, struct model_entry, link);
 
         if (model->is_removed) {
             continue;
@@ -25,7 +25,7 @@ struct model *model_find(const struct registry *registry, const char *name)
     return name && name[0] != '\0' ? NULL : first;
 }
 
-int model_set(struct model *model, const struct model_settings *settings)
+int model_entry_set(struct model_entry *model, const struct model_settings *settings)
 {
     struct model_settings copy;
     char *strings;
@@ -41,9 +41,9 @@ int model_set(struct model *model, const struct model_settings *settings)
     return 0;
 }
 
-int model_add(struct registry *registry, const struct model_settings *settings, struct model **ret_model)
+int model_entry_add(struct registry *registry, const struct model_settings *settings, struct model_entry **ret_model)
 {
-    cleanup(mem_freep) struct model *model = mem_calloc(MEM_MISC, 1, sizeof(*model));
+    cleanup(mem_freep) struct model_entry *model = mem_calloc(MEM_MISC, 1, sizeof(*model));
     int r;
 
     if (!model) {
@@ -52,7 +52,7 @@ int model_add(struct registry *registry, const struct model_settings *settings, 
     model->registry = registry;
     list_init(&model->instances);
     list_init(&model->waiters);
-    r = model_set(model, settings);
+    r = model_entry_set(model, settings);
     if (r) {
         return err_up(r);
     }
@@ -61,7 +61,7 @@ int model_add(struct registry *registry, const struct model_settings *settings, 
     return 0;
 }
 
-void model_try_remove(struct model *model)
+void model_entry_try_remove(struct model_entry *model)
 {
     if (!model->is_removed || !list_is_empty(&model->instances) || model->n_tickets > 0) {
         return;
@@ -71,14 +71,14 @@ void model_try_remove(struct model *model)
     mem_free(model);
 }
 
-struct instance *model_pick(const struct model *model)
+struct instance *model_entry_pick(const struct model_entry *model)
 {
     return model->current ? model->current : model->next;
 }
 
-Sotto__V1__ModelState model_state(const struct model *model)
+Sotto__V1__ModelState model_entry_state(const struct model_entry *model)
 {
-    const struct instance *instance = model_pick(model);
+    const struct instance *instance = model_entry_pick(model);
 
     if (!instance) {
         if (!list_is_empty(&model->instances) && !model->has_failed) {

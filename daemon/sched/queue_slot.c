@@ -1,5 +1,5 @@
 /*
- * Slot: which job gets a sequence slot, and which gives one up (queue_next_slot() and queue_find_victim() of queue.h)
+ * Queue slot: which job gets a sequence slot, and which gives one up (queue_next_slot(), queue_find_victim())
  *
  * The two answers must agree, or a slot that was freed for one job would go to another and be taken again. So a slot is
  * only taken for the job that would get it next, and the job that loses it waits behind that one: it is of a lower

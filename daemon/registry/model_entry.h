@@ -1,19 +1,19 @@
 /*
- * Model: a row of the configuration, and which instance of it serves
+ * Model entry: a model, as a row of the configuration, and which instance of it serves
  *
  * A model has a current instance (new streams go to it), perhaps a next one that loads beside it (the file at its path
  * was replaced), and older ones that end with their last stream.
  *
  * The loop's thread.
  */
-#ifndef SOTTO_REGISTRY_MODEL_H
-#define SOTTO_REGISTRY_MODEL_H
+#ifndef SOTTO_REGISTRY_MODEL_ENTRY_H
+#define SOTTO_REGISTRY_MODEL_ENTRY_H
 
 #include "registry/identity.h"
 #include "registry/registry.h"
 #include "registry/settings.h"
 
-struct model {
+struct model_entry {
     struct list link;      /* registry::models */
     struct list instances; /* instance::link, all of them */
     struct list waiters;   /* ticket::link: loads, unloads, and texts that wait for the vocabulary */
@@ -34,21 +34,21 @@ struct model {
 };
 
 /* Returns the model of @name (empty or NULL: the default one), or NULL if there is none or it is removed. */
-struct model *model_find(const struct registry *registry, const char *name);
+struct model_entry *model_entry_find(const struct registry *registry, const char *name);
 
 /* Adds a row. 0 or -ENOMEM. */
-int model_add(struct registry *registry, const struct model_settings *settings, struct model **ret_model);
+int model_entry_add(struct registry *registry, const struct model_settings *settings, struct model_entry **ret_model);
 
 /* Puts @settings in force for the next load. 0 or -ENOMEM. */
-int model_set(struct model *model, const struct model_settings *settings);
+int model_entry_set(struct model_entry *model, const struct model_settings *settings);
 
 /* Frees a row that is no longer configured, unless an instance or a ticket still needs it. */
-void model_try_remove(struct model *model);
+void model_entry_try_remove(struct model_entry *model);
 
 /* Returns the instance that a new request goes to: the current one, or the one that loads; NULL: none. */
-struct instance *model_pick(const struct model *model);
+struct instance *model_entry_pick(const struct model_entry *model);
 
 /* Returns the state in the protocol's words. */
-Sotto__V1__ModelState model_state(const struct model *model);
+Sotto__V1__ModelState model_entry_state(const struct model_entry *model);
 
 #endif

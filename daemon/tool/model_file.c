@@ -1,7 +1,7 @@
 /*
  * File: opening, mapping, closing
  */
-#include "tool/file.h"
+#include "tool/model_file.h"
 #include "base/clean.h"
 #include "base/err.h"
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #define HEAD_BYTES_MAX (256u << 20) /* vocabularies of a quarter million tokens take 10 MiB */
 
-int tool_file_open(struct tool_file *file, const char *path, struct diag *diag)
+int model_file_open(struct model_file *file, const char *path, struct diag *diag)
 {
     /* O_NONBLOCK keeps a pipe or a device from blocking us; they are refused next. */
     cleanup(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -20,17 +20,17 @@ int tool_file_open(struct tool_file *file, const char *path, struct diag *diag)
 
     if (fd < 0) {
         diag_set(diag, "can't open it: %s", strerrordesc_np(errno));
-        return TOOL_FILE_REFUSED;
+        return MODEL_FILE_REFUSED;
     }
     r = gguf_read_head(&gguf, fd, HEAD_BYTES_MAX, diag);
     if (r) {
-        return r < 0 ? err_up(r) : TOOL_FILE_REFUSED;
+        return r < 0 ? err_up(r) : MODEL_FILE_REFUSED;
     }
-    *file = (struct tool_file){ .path = path, .fd = fd_steal(&fd), .gguf = gguf };
-    return TOOL_FILE_OK;
+    *file = (struct model_file){ .path = path, .fd = fd_steal(&fd), .gguf = gguf };
+    return MODEL_FILE_OK;
 }
 
-int tool_file_map(struct tool_file *file)
+int model_file_map(struct model_file *file)
 {
     void *map = mmap(NULL, gguf_file_bytes(file->gguf), PROT_READ, MAP_PRIVATE, file->fd, 0);
 
@@ -41,7 +41,7 @@ int tool_file_map(struct tool_file *file)
     return 0;
 }
 
-void tool_file_close(struct tool_file *file)
+void model_file_close(struct model_file *file)
 {
     if (!file->gguf) {
         return;
@@ -51,5 +51,5 @@ void tool_file_close(struct tool_file *file)
     }
     gguf_destroy(file->gguf);
     close(file->fd);
-    *file = (struct tool_file){ .fd = -1 };
+    *file = (struct model_file){ .fd = -1 };
 }

@@ -195,7 +195,7 @@ static int tokenize(const struct vocab *vocab, const void *text, const uint8_t *
         return TOKENIZE_BAD_TEXT;
     }
     merge_init(&job.merge, vocab->kind == VOCAB_SPM ? spm_find : bpe_find, vocab, cancel);
-    buf_init(&job.spelled, MEM_WORDS, (TEXT_BYTES_MAX + 1ull) * 3);
+    buf_init(&job.spelled, MEM_TEXT, (TEXT_BYTES_MAX + 1ull) * 3);
     if (vocab->kind == VOCAB_BPE) {
         r = split_scratch_create(&job.scratch, vocab->split);
         if (r) {

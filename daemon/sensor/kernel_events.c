@@ -1,15 +1,15 @@
-#include "sensor/events.h"
+#include "sensor/kernel_events.h"
 #include "base/log.h"
 #include "netlink/uevent.h"
 #include <string.h>
 #include <unistd.h>
 
 struct receiver {
-    const struct events_sink *sink;
+    const struct kernel_events_sink *sink;
     void *owner;
 };
 
-void events_open(struct events *events, bool listens_to_kernel)
+void kernel_events_open(struct kernel_events *events, bool listens_to_kernel)
 {
     events->thermal.fd = -1;
     events->uevent_fd = -1;
@@ -26,7 +26,7 @@ void events_open(struct events *events, bool listens_to_kernel)
     }
 }
 
-void events_close(struct events *events)
+void kernel_events_close(struct kernel_events *events)
 {
     if (events->thermal.fd >= 0) {
         netlink_close(&events->thermal);
@@ -74,7 +74,7 @@ static void on_uevent(void *owner, const struct uevent *uevent)
     receiver->sink->on_device(receiver->owner);
 }
 
-void events_read(struct events *events, const struct events_sink *sink, void *owner)
+void kernel_events_read(struct kernel_events *events, const struct kernel_events_sink *sink, void *owner)
 {
     struct receiver receiver = { .sink = sink, .owner = owner };
     bool lost = false;

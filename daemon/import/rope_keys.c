@@ -37,7 +37,7 @@ static const json_t *find_params(const struct folder *folder, const char *kind)
     return json_is_object(params) ? params : NULL;
 }
 
-int rope_read_base(const struct folder *folder, const char *kind, float *ret, struct diag *diag)
+int rope_keys_read_base(const struct folder *folder, const char *kind, float *ret, struct diag *diag)
 {
     int r =
         json_get_f32(json_object_get(json_object_get(folder->text, "rope_parameters"), kind), "rope_theta", ret, diag);
@@ -260,7 +260,7 @@ static int put_plain(struct import *import, const struct rope *rope, struct diag
     return IMPORT_OK;
 }
 
-int rope_import(struct import *import, struct diag *diag)
+int rope_keys_import(struct import *import, struct diag *diag)
 {
     static const struct {
         const char *type;

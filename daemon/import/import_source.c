@@ -64,7 +64,7 @@ static int choose_type(struct import_entry *entry, struct diag *diag)
     return IMPORT_OK;
 }
 
-int source_check(struct import *import, struct import_entry *entry, struct diag *diag)
+int import_source_check(struct import *import, struct import_entry *entry, struct diag *diag)
 {
     const struct import_source *source = &entry->source;
     uint64_t n_lines;
@@ -169,8 +169,8 @@ static int read_stored(const struct import_entry *entry, uint64_t first, uint64_
     return r;
 }
 
-int source_rows(struct import *import, const struct import_entry *entry, uint64_t first, uint64_t n, float *out,
-                struct diag *diag)
+int import_source_rows(struct import *import, const struct import_entry *entry, uint64_t first, uint64_t n, float *out,
+                       struct diag *diag)
 {
     switch (entry->source.kind) {
     case SOURCE_STORED:
