@@ -390,8 +390,8 @@ START_TEST(a_deadline_set_after_a_long_block_is_not_shortened)
 
     client_hello(&fixture, &one);
     fixture_run(&fixture, 5);
-    fixture.ipc->limits.hello_ms = 200;
-    fixture.hub.block_ms = 400;
+    fixture.ipc->limits.hello_ms = 2000;
+    fixture.hub.block_ms = 2400;
     ck_assert_int_eq(send(one.fd, "\x08\0\0\0\x08\x01\x1a\x04\x12\x02hi", 12, MSG_NOSIGNAL), 12); /* 1: generate */
     client_connect(&fixture, &late);
     fixture_iterate(&fixture);
