@@ -156,15 +156,16 @@ class Talker(Loop):
         number = len(self.answers) % len(self.bodies)
         answer = Answer()
         self.answers.append((number, answer))
-        stream = self.client.ask(self.bodies[number])
+        try:
+            self.read(answer, self.client.ask(self.bodies[number]))
+        except (Gone, OSError):  # __exit__() closes the socket at any point of an answer, also before it is asked for
+            if not self.is_over.is_set():
+                raise
+
+    def read(self, answer, stream):
         while not (answer.done or answer.error):
             n = len(answer.tokens)
-            try:
-                answer.add(self.client.read_of(stream, timeout=PATIENCE_S))
-            except (Gone, OSError):
-                if self.is_over.is_set():
-                    return
-                raise
+            answer.add(self.client.read_of(stream, timeout=PATIENCE_S))
             self.at += [time.monotonic()] * (len(answer.tokens) - n)
 
     def notices(self, kind):
