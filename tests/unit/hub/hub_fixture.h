@@ -65,7 +65,7 @@ void fixture_begin(struct fixture *fixture, const char *script);
 /* Stops the hub, and checks that everything is as before. */
 void fixture_end(struct fixture *fixture);
 
-/* Runs the loop until @is_true(owner), ten seconds at most. */
+/* Runs the loop until @is_true(owner), for a minute at most. */
 void fixture_until(struct fixture *fixture, bool (*is_true)(void *owner), void *owner);
 
 /* Runs the loop for @ms. */
