@@ -1,5 +1,6 @@
 #include "fixture.h"
 
+#include "base/clean.h"
 #include "engine/engine.h"
 #include "proto/frame.h"
 #include "proto/wire.h"
@@ -22,7 +23,7 @@ static void *run_engine(void *owner)
 
 void fixture_begin(void)
 {
-    const struct timeval patience = { .tv_sec = 10 };
+    const struct timeval patience = { .tv_sec = 60 };
     int ends[2];
 
     fixture = (struct fixture){ .fd = -1 };
@@ -295,6 +296,23 @@ void fixture_step(uint64_t id, uint32_t seq, uint32_t n_prefill, uint32_t slice_
     step.n_entries = 1;
     step.entries = entries;
     fixture_order(SOTTO__ENGINE__TO_ENGINE__BODY_STEP, &step);
+}
+
+void fixture_step_endless(uint64_t id, uint32_t seq)
+{
+    Sotto__Engine__Entry entry = SOTTO__ENGINE__ENTRY__INIT;
+    Sotto__Engine__Entry *entries[] = { &entry };
+    Sotto__Engine__Step step = SOTTO__ENGINE__STEP__INIT;
+
+    entry.sequence = seq;
+    entry.work_case = SOTTO__ENGINE__ENTRY__WORK_PREFILL;
+    entry.prefill = COUNTOF(endless_prompt);
+    step.id = id;
+    step.n_entries = 1;
+    step.entries = entries;
+    step.estimated_us = 1; /* its first parts are reported as slow */
+    fixture_order(SOTTO__ENGINE__TO_ENGINE__BODY_STEP, &step);
+    ck_assert_uint_eq(fixture_get(SOTTO__ENGINE__FROM_ENGINE__BODY_SLOW)->slow->step, id);
 }
 
 void fixture_suspend(uint64_t step)

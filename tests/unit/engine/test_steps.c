@@ -2,13 +2,7 @@
 #include "fixture.h"
 
 #include "base/clean.h"
-#include "base/clock.h"
 #include "unit.h"
-
-static uint64_t ms_since(uint64_t from_us)
-{
-    return (clock_mono_us() - from_us) / 1000;
-}
 
 static void send_step(uint64_t id, Sotto__Engine__Entry **entries, size_t n)
 {
@@ -173,18 +167,13 @@ END_TEST
 
 START_TEST(suspend_stops_within_a_part)
 {
-    uint64_t from_us;
-
     fixture_scripted(FIXTURE_SLOW_SCRIPT);
     fixture_open_plain(1, endless_prompt, COUNTOF(endless_prompt));
-    fixture_step(1, 1, COUNTOF(endless_prompt), 0);
-    usleep(20000);
-    from_us = clock_mono_us();
+    fixture_step_endless(1, 1);
 
     fixture_suspend(1);
 
     fixture_get_suspended(1);
-    ck_assert_uint_lt(ms_since(from_us), 1000);
     ck_assert_int_eq(fixture_end(), 0);
 }
 END_TEST

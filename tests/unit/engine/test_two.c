@@ -117,21 +117,25 @@ END_TEST
 
 START_TEST(a_begun_step_that_ran_no_part_can_be_withdrawn_beside_another)
 {
-    suspend_one(slow_prompt, COUNTOF(slow_prompt));
-    /* The Suspend waits until the step is begun, and is seen before its first part. */
-    fixture_continue(1, 20000);
+    fixture_scripted(FIXTURE_SLOW_SCRIPT);
+    fixture_open_plain(1, endless_prompt, COUNTOF(endless_prompt));
+    fixture_open_plain(2, slow_prompt, COUNTOF(slow_prompt));
+    fixture_step_endless(1, 1);
+    /* The Suspend of 2 waits until that step is begun, and is seen before its first part. */
     fixture_step(2, 2, COUNTOF(slow_prompt), 0);
     fixture_suspend(2);
+    fixture_suspend(1);
     fixture_get_suspended(1);
-    ck_assert_uint_lt(fixture_get_suspended(2)->held_us, SLICE_US);
+    fixture_get_suspended(2);
 
     fixture_withdraw(2);
 
     fixture_get_withdrawn(2, true);
     fixture_step(3, 2, COUNTOF(slow_prompt), 0);
     fixture_get_token(3);
+    fixture_stop(1);
     fixture_continue(1, 0);
-    fixture_get_token(1);
+    fixture_get_outcome(1, SOTTO__ENGINE__OUTCOME__OUTCOME_STOPPED);
     ck_assert_int_eq(fixture_end(), 0);
 }
 END_TEST

@@ -5,28 +5,22 @@
 #include "fixture.h"
 
 #include "base/clean.h"
-#include "base/clock.h"
 #include "unit.h"
-
-static uint64_t ms_since(uint64_t from_us)
-{
-    return (clock_mono_us() - from_us) / 1000;
-}
 
 /* ---- withdrawn */
 
 START_TEST(waiting_step_is_withdrawn)
 {
     fixture_scripted(FIXTURE_SLOW_SCRIPT);
-    fixture_open_plain(1, slow_prompt, COUNTOF(slow_prompt));
-    fixture_step(1, 1, COUNTOF(slow_prompt), 0);
+    fixture_open_plain(1, endless_prompt, COUNTOF(endless_prompt));
+    fixture_step_endless(1, 1);
     fixture_step(2, 1, 0, 0);
-    usleep(10000);
 
     fixture_withdraw(2);
 
     fixture_get_withdrawn(2, true);
-    fixture_get_token(1);
+    fixture_stop(1);
+    fixture_get_outcome(1, SOTTO__ENGINE__OUTCOME__OUTCOME_STOPPED);
     ck_assert_uint_eq(fixture_query()->steps, 1);
     ck_assert_int_eq(fixture_end(), 0);
 }
@@ -35,14 +29,14 @@ END_TEST
 START_TEST(running_step_is_not_withdrawn)
 {
     fixture_scripted(FIXTURE_SLOW_SCRIPT);
-    fixture_open_plain(1, slow_prompt, COUNTOF(slow_prompt));
-    fixture_step(1, 1, COUNTOF(slow_prompt), 0);
-    usleep(10000);
+    fixture_open_plain(1, endless_prompt, COUNTOF(endless_prompt));
+    fixture_step_endless(1, 1);
 
     fixture_withdraw(1);
 
     fixture_get_withdrawn(1, false);
-    fixture_get_token(1);
+    fixture_stop(1);
+    fixture_get_outcome(1, SOTTO__ENGINE__OUTCOME__OUTCOME_STOPPED);
     ck_assert_int_eq(fixture_end(), 0);
 }
 END_TEST
@@ -68,18 +62,13 @@ END_TEST
 
 START_TEST(stop_acts_within_a_part_of_the_running_step)
 {
-    uint64_t from_us;
-
     fixture_scripted(FIXTURE_SLOW_SCRIPT);
     fixture_open_plain(1, endless_prompt, COUNTOF(endless_prompt));
-    fixture_step(1, 1, COUNTOF(endless_prompt), 0);
-    usleep(20000);
-    from_us = clock_mono_us();
+    fixture_step_endless(1, 1);
 
     fixture_stop(1);
 
     fixture_get_outcome(1, SOTTO__ENGINE__OUTCOME__OUTCOME_STOPPED);
-    ck_assert_uint_lt(ms_since(from_us), 1000);
     ck_assert_int_eq(fixture_end(), 0);
 }
 END_TEST
@@ -105,19 +94,13 @@ START_TEST(stop_holds_for_a_sequence_that_is_not_open_yet)
 }
 END_TEST
 
-START_TEST(end_of_file_ends_a_running_step_soon)
+START_TEST(end_of_file_ends_a_running_step)
 {
-    uint64_t from_us;
-
     fixture_scripted(FIXTURE_SLOW_SCRIPT);
     fixture_open_plain(1, endless_prompt, COUNTOF(endless_prompt));
-    fixture_step(1, 1, COUNTOF(endless_prompt), 0);
-    usleep(20000);
-    from_us = clock_mono_us();
+    fixture_step_endless(1, 1);
 
     ck_assert_int_eq(fixture_end(), 0);
-
-    ck_assert_uint_lt(ms_since(from_us), 1000);
 }
 END_TEST
 
@@ -127,8 +110,7 @@ START_TEST(garbage_within_a_step_is_a_fault)
 
     fixture_scripted(FIXTURE_SLOW_SCRIPT);
     fixture_open_plain(1, endless_prompt, COUNTOF(endless_prompt));
-    fixture_step(1, 1, COUNTOF(endless_prompt), 0);
-    usleep(20000);
+    fixture_step_endless(1, 1);
 
     fixture_bytes(garbage, sizeof(garbage));
 
@@ -231,7 +213,7 @@ int main(void)
     tcase_add_test(tests, suspended_or_ended_step_is_not_withdrawn);
     tcase_add_test(tests, stop_acts_within_a_part_of_the_running_step);
     tcase_add_test(tests, stop_holds_for_a_sequence_that_is_not_open_yet);
-    tcase_add_test(tests, end_of_file_ends_a_running_step_soon);
+    tcase_add_test(tests, end_of_file_ends_a_running_step);
     tcase_add_test(tests, garbage_within_a_step_is_a_fault);
     tcase_add_test(tests, slice_of_limits_holds_for_the_running_step);
     tcase_add_test(tests, kv_limit_refuses_until_it_is_lifted);
