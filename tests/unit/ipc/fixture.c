@@ -7,7 +7,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#define PATIENCE_US 5000000u
+#define PATIENCE_US 60000000u
+#define TURNS_LEAST 20u
 
 static uint64_t wire_before;
 
@@ -46,9 +47,9 @@ void fixture_open(struct fixture *fixture)
         .n_conns = LIMIT_CONNS,
         .n_conns_a_uid = LIMIT_CONNS_A_UID,
         .wire_bytes_a_uid = LIMIT_WIRE_A_UID,
-        .hello_ms = 2000,
-        .half_frame_ms = 2000,
-        .stall_ms = 2000,
+        .hello_ms = 60000, /* the deadlines are far, as a busy machine may let the test wait */
+        .half_frame_ms = 60000,
+        .stall_ms = 60000,
         .closing_ms = 500,
     };
     struct diag diag = DIAG_INIT;
@@ -87,11 +88,7 @@ void fixture_close(struct fixture *fixture)
     char lock[128];
 
     ipc_close(fixture->ipc, on_closed);
-    for (unsigned i = 0; i < 5000 && !fixture->is_closed; i++) {
-        fixture_iterate(fixture);
-        usleep(200);
-    }
-    ck_assert(fixture->is_closed);
+    fixture_until(fixture, &fixture->is_closed);
     fixture_iterate(fixture);
     ipc_destroy(fixture->ipc);
     fake_hub_finish(&fixture->hub);
@@ -114,10 +111,21 @@ void fixture_run(struct fixture *fixture, unsigned ms)
 {
     uint64_t until_us = clock_mono_us() + ms * 1000u;
 
-    do {
+    for (unsigned i = 0; i < TURNS_LEAST || clock_mono_us() < until_us; i++) {
         fixture_iterate(fixture);
         usleep(200);
-    } while (clock_mono_us() < until_us);
+    }
+}
+
+void fixture_until(struct fixture *fixture, const bool *is_true)
+{
+    uint64_t until_us = clock_mono_us() + PATIENCE_US;
+
+    while (!*is_true) {
+        ck_assert_msg(clock_mono_us() < until_us, "a minute has passed and it is still not so");
+        fixture_iterate(fixture);
+        usleep(200);
+    }
 }
 
 /* ---- clients */

@@ -30,15 +30,20 @@ struct client {
     size_t n_eat; /* bytes of the frame returned last */
 };
 
-/* Opens it with the usual limits and short times; a test may change fixture->ipc->limits. */
+/* Opens it with the usual limits and far deadlines; a test may change fixture->ipc->limits. */
 void fixture_open(struct fixture *fixture);
 
 /* Ends everything and checks that nothing is left. */
 void fixture_close(struct fixture *fixture);
 
-/* Runs one iteration of the loop and of the hub; and iterations for @ms. */
+/* Runs one iteration of the loop and of the hub. */
 void fixture_iterate(struct fixture *fixture);
+
+/* Runs iterations for @ms or longer, but enough of them for whatever has arrived, however busy the machine is. */
 void fixture_run(struct fixture *fixture, unsigned ms);
+
+/* Runs iterations until @is_true, for a minute at most. */
+void fixture_until(struct fixture *fixture, const bool *is_true);
 
 void client_connect(struct fixture *fixture, struct client *client);
 void client_close(struct client *client);
@@ -53,7 +58,7 @@ void client_hello(struct fixture *fixture, struct client *client);
 void client_generate(struct fixture *fixture, struct client *client, uint32_t label);
 void client_cancel(struct fixture *fixture, struct client *client, uint32_t label);
 
-/* Returns the next frame, which must come within 5 s, valid until the next call. NULL: the connection has ended. */
+/* Returns the next frame, which must come within a minute, valid until the next call. NULL: the connection has ended. */
 const Sotto__V1__ServerFrame *client_next(struct fixture *fixture, struct client *client);
 
 /* Return the next frame, which must be of the kind @body, or an Error. */
