@@ -113,17 +113,27 @@ void daemon_start(struct daemon *daemon, const char *const *more)
     }
 }
 
-const char *daemon_message(struct daemon *daemon, int ms)
+/* Returns whether a message to the manager that comes within 20 ms contains @text. */
+static bool has_message(const struct daemon *daemon, const char *text)
 {
-    static char text[512];
     struct pollfd look = { .fd = daemon->manager, .events = POLLIN };
+    char message[512];
     ssize_t n = 0;
 
-    if (poll(&look, 1, ms) > 0) {
-        n = recv(daemon->manager, text, sizeof(text) - 1, 0);
+    if (poll(&look, 1, 20) > 0) {
+        n = recv(daemon->manager, message, sizeof(message) - 1, 0);
     }
-    text[n > 0 ? n : 0] = '\0';
-    return text;
+    message[n > 0 ? n : 0] = '\0';
+    return strstr(message, text) != NULL;
+}
+
+void daemon_wait_message(struct daemon *daemon, const char *text)
+{
+    uint64_t until_us = clock_mono_us() + PATIENCE_US;
+
+    while (!has_message(daemon, text)) {
+        ck_assert_msg(clock_mono_us() < until_us, "no message \"%s\" came", text);
+    }
 }
 
 static bool has_ended(struct daemon *daemon, int *ret_status)
@@ -137,10 +147,10 @@ static bool has_ended(struct daemon *daemon, int *ret_status)
 
 bool daemon_wait_ready(struct daemon *daemon)
 {
-    uint64_t until_us = clock_mono_us() + 20000000;
+    uint64_t until_us = clock_mono_us() + PATIENCE_US;
     int status;
 
-    while (strcmp(daemon_message(daemon, 20), "READY=1") != 0) {
+    while (!has_message(daemon, "READY=1")) {
         if (has_ended(daemon, &status)) {
             return false;
         }
@@ -149,24 +159,24 @@ bool daemon_wait_ready(struct daemon *daemon)
     return true;
 }
 
-int daemon_wait_end(struct daemon *daemon, unsigned ms)
+int daemon_wait_end(struct daemon *daemon)
 {
-    uint64_t until_us = clock_mono_us() + ms * UINT64_C(1000);
+    uint64_t until_us = clock_mono_us() + PATIENCE_US;
     int status;
 
     while (!has_ended(daemon, &status)) {
-        ck_assert_msg(clock_mono_us() < until_us, "did not end within %u ms", ms);
+        ck_assert_msg(clock_mono_us() < until_us, "it does not end");
         usleep(2000);
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-bool daemon_log_has(const struct daemon *daemon, const char *text, unsigned ms)
+void daemon_wait_log(const struct daemon *daemon, const char *text)
 {
-    uint64_t until_us = clock_mono_us() + ms * UINT64_C(1000);
+    uint64_t until_us = clock_mono_us() + PATIENCE_US;
     static char log[1 << 16];
 
-    do {
+    for (;;) {
         FILE *file = fopen(daemon->log, "r");
         size_t n = file ? fread(log, 1, sizeof(log) - 1, file) : 0;
 
@@ -175,12 +185,11 @@ bool daemon_log_has(const struct daemon *daemon, const char *text, unsigned ms)
             fclose(file);
         }
         if (strstr(log, text)) {
-            return true;
+            return;
         }
+        ck_assert_msg(clock_mono_us() < until_us, "the log has no \"%s\":\n%s", text, log);
         usleep(5000);
-    } while (clock_mono_us() < until_us);
-    fprintf(stderr, "the log has no \"%s\":\n%s", text, log);
-    return false;
+    }
 }
 
 /* ---- the client */
@@ -196,11 +205,11 @@ bool client_try_open(struct client *client, const char *path)
     return connect(client->fd, (struct sockaddr *)&address, sizeof(address)) == 0;
 }
 
-void client_open(struct client *client, const char *path)
+/* Connects and says Hello. Returns the answer. */
+static const Sotto__V1__ServerFrame *greet(struct client *client, const char *path)
 {
     Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
     Sotto__V1__Hello hello = SOTTO__V1__HELLO__INIT;
-    const Sotto__V1__ServerFrame *answer;
 
     ck_assert(client_try_open(client, path));
     hello.version_min = 1;
@@ -208,9 +217,27 @@ void client_open(struct client *client, const char *path)
     frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_HELLO;
     frame.hello = &hello;
     client_send(client, &frame);
-    answer = client_next(client);
+    return client_next(client);
+}
+
+void client_open(struct client *client, const char *path)
+{
+    const Sotto__V1__ServerFrame *answer = greet(client, path);
+
     ck_assert_ptr_nonnull(answer);
     ck_assert_int_eq(answer->body_case, SOTTO__V1__SERVER_FRAME__BODY_WELCOME);
+}
+
+void client_wait_open(struct client *client, const char *path)
+{
+    uint64_t until_us = clock_mono_us() + PATIENCE_US;
+    const Sotto__V1__ServerFrame *answer;
+
+    while (!(answer = greet(client, path)) || answer->body_case != SOTTO__V1__SERVER_FRAME__BODY_WELCOME) {
+        ck_assert_msg(clock_mono_us() < until_us, "the connection is still refused");
+        client_close(client);
+        usleep(5000);
+    }
 }
 
 void client_close(struct client *client)
@@ -269,7 +296,7 @@ static bool read_more(struct client *client)
     uint8_t *room;
     ssize_t n;
 
-    ck_assert_msg(poll(&look, 1, 10000) > 0, "nothing came for 10 s");
+    ck_assert_msg(poll(&look, 1, (int)(PATIENCE_US / 1000)) > 0, "nothing came for a minute");
     ck_assert_int_eq(buf_reserve(&client->in, 65536, &room), BUF_OK);
     n = recv(client->fd, room, 65536, 0);
     if (n > 0) {

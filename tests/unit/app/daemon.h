@@ -1,7 +1,8 @@
 /*
  * Daemon: the real sottod as a child process, a datagram socket as its service manager, and a blocking client
  *
- * All files are in a temporary folder, which is removed at the end.
+ * All files are in a temporary folder, which is removed at the end. Whatever is waited for has a minute to come: that
+ * finds tests that hang, not machines that are busy.
  */
 #ifndef SOTTO_TESTS_DAEMON_H
 #define SOTTO_TESTS_DAEMON_H
@@ -12,6 +13,8 @@
 #include "unit.h"
 #include <sotto/v1/sotto.pb-c.h>
 #include <sys/types.h>
+
+#define PATIENCE_US 60000000u
 
 struct daemon {
     char dir[64];
@@ -44,24 +47,27 @@ void daemon_start(struct daemon *daemon, const char *const *more);
 /* Waits for READY=1 and returns true, or false if the daemon ends before. */
 bool daemon_wait_ready(struct daemon *daemon);
 
-/* Returns the next message to the manager within @ms, or "". */
-const char *daemon_message(struct daemon *daemon, int ms);
+/* Waits until @text is sent to the manager; other messages are dropped. */
+void daemon_wait_message(struct daemon *daemon, const char *text);
 
-/* Waits up to @ms for the end and returns the exit code (or minus the signal). */
-int daemon_wait_end(struct daemon *daemon, unsigned ms);
+/* Waits for the end and returns the exit code (or minus the signal). */
+int daemon_wait_end(struct daemon *daemon);
 
-/* Returns whether the log contains @text within @ms. */
-bool daemon_log_has(const struct daemon *daemon, const char *text, unsigned ms);
+/* Waits until the log contains @text. */
+void daemon_wait_log(const struct daemon *daemon, const char *text);
 
 bool client_try_open(struct client *client, const char *path);
 void client_open(struct client *client, const char *path); /* with Hello and Welcome */
+
+/* Like client_open(), again and again until the daemon is below its limit of connections. */
+void client_wait_open(struct client *client, const char *path);
 void client_close(struct client *client);
 void client_send(struct client *client, const Sotto__V1__ClientFrame *frame);
 void client_generate(struct client *client, uint32_t label, const char *text, uint32_t n_tokens);
 void client_request(struct client *client, uint32_t label,
                     Sotto__V1__ClientFrame__BodyCase body); /* sends an empty Reload or Status */
 
-/* Returns the next frame within 10 s, valid until the next call; NULL if the connection has ended. */
+/* Returns the next frame, valid until the next call; NULL if the connection has ended. */
 const Sotto__V1__ServerFrame *client_next(struct client *client);
 
 /* Reads up to the last answer of @label: Done, Error, or one that no other follows. */
