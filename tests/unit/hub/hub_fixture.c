@@ -112,7 +112,7 @@ void fixture_prepare(struct fixture *fixture, const char *script)
         .n_models = 1,
         .engine_path = SOTTO_FAKE_ENGINE,
         .pause_ms = { 1, 2, 3 },
-        .step_floor_ms = 2000,
+        .step_floor_ms = 60000, /* a step that is slow on a busy machine does not hang */
     };
     fixture->grant = (struct grant){
         .uid = 1000,
@@ -228,6 +228,26 @@ void fixture_until_ready(struct fixture *fixture)
 uint32_t fixture_pid(struct fixture *fixture)
 {
     return engine_pid(fixture_model(fixture)->current->engine);
+}
+
+struct crashes {
+    const struct hub *hub;
+    uint64_t n;
+};
+
+static bool has_crashed(void *owner)
+{
+    const struct crashes *before = owner;
+
+    return before->hub->events.counts[COUNT_ENGINE_CRASHES] > before->n;
+}
+
+void fixture_kill_engine(struct fixture *fixture, int signal)
+{
+    struct crashes before = { .hub = fixture->hub, .n = fixture->hub->events.counts[COUNT_ENGINE_CRASHES] };
+
+    kill((pid_t)fixture_pid(fixture), signal);
+    fixture_until(fixture, has_crashed, &before);
 }
 
 /* ---- clients */

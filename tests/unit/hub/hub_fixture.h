@@ -68,9 +68,12 @@ void fixture_end(struct fixture *fixture);
 /* Runs the loop until @is_true(owner), for a minute at most. */
 void fixture_until(struct fixture *fixture, bool (*is_true)(void *owner), void *owner);
 
-/* Runs the loop for @ms. */
+/* Runs the loop for @ms or longer: for showing that something does not happen, never for letting it happen. */
 void fixture_run(struct fixture *fixture, uint32_t ms);
 void fixture_until_ready(struct fixture *fixture);
+
+/* Kills the engine by @signal and waits until the hub has noticed. */
+void fixture_kill_engine(struct fixture *fixture, int signal);
 
 /* Writes another script for engines that start from now on. */
 void fixture_rewrite(struct fixture *fixture, const char *script);

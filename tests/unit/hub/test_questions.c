@@ -312,15 +312,20 @@ START_TEST(status_tells_what_is_true_now)
 }
 END_TEST
 
+static bool is_running(void *owner)
+{
+    return ((struct client *)owner)->stream->state == STREAM_RUNNING;
+}
+
 START_TEST(status_does_not_wait_for_an_engine_in_a_long_step)
 {
     struct report report;
     struct client client;
 
-    fixture_begin(&fixture, "when 200 do slow 1000\n");
+    fixture_begin(&fixture, "when 200 do slow 50000\n"); /* much longer than the minute after which a wait fails */
     client_init(&client, 200, 4, 2);
     client_generate(&fixture, &client);
-    fixture_run(&fixture, 50);
+    fixture_until(&fixture, is_running, &client);
     ask_status(&report);
 
     ck_assert_uint_eq(report.n_running, 1);

@@ -159,8 +159,7 @@ START_TEST(bytes_that_are_no_answer_end_the_engine_and_nothing_else)
     fixture_until_ready(&fixture);
     run_undisturbed(12);
     fixture_rewrite(&fixture, script);
-    kill((pid_t)fixture_pid(&fixture), SIGKILL);
-    fixture_run(&fixture, 50);
+    fixture_kill_engine(&fixture, SIGKILL);
     fixture_until_ready(&fixture);
     ask_all(12);
     assert_all_same();
@@ -182,8 +181,7 @@ START_TEST(a_crash_once_is_forgiven)
     fixture_until_ready(&fixture);
     run_undisturbed(40);
     fixture_rewrite(&fixture, script);
-    kill((pid_t)fixture_pid(&fixture), SIGKILL);
-    fixture_run(&fixture, 50);
+    fixture_kill_engine(&fixture, SIGKILL);
     fixture_until_ready(&fixture);
     ask_all(40);
     assert_all_same();
@@ -200,8 +198,7 @@ START_TEST(three_kills_by_strangers_are_the_devices_and_streams_still_end_well)
     ask_all(40);
     for (uint32_t i = 1; i <= 3; i++) {
         client_until_tokens(&fixture, &clients[0], 5 * i);
-        kill((pid_t)fixture_pid(&fixture), SIGKILL);
-        fixture_run(&fixture, 30);
+        fixture_kill_engine(&fixture, SIGKILL);
         fixture_until_ready(&fixture);
     }
     ck_assert(fixture_had(&fixture, "device-troubled"));
@@ -224,8 +221,7 @@ START_TEST(a_cancel_while_the_engine_is_gone_ends_the_stream)
     client_generate(&fixture, &client);
     for (uint32_t i = 1; i <= 2; i++) {
         client_until_tokens(&fixture, &client, 5 * i);
-        kill((pid_t)fixture_pid(&fixture), SIGKILL);
-        fixture_run(&fixture, 60);
+        fixture_kill_engine(&fixture, SIGKILL);
     }
     ck_assert_int_eq(fixture_model(&fixture)->current->state, INSTANCE_RECOVERING);
     ck_assert_int_eq(client.stream->state, STREAM_WAITING);
@@ -248,8 +244,7 @@ START_TEST(credit_holds_across_a_lost_engine)
     client.generate.credit = 4;
     client_generate(&fixture, &client);
     client_until_tokens(&fixture, &client, 4);
-    kill((pid_t)fixture_pid(&fixture), SIGKILL);
-    fixture_run(&fixture, 50);
+    fixture_kill_engine(&fixture, SIGKILL);
     fixture_until_ready(&fixture);
     fixture_run(&fixture, 50);
     ck_assert_uint_eq(client.n_tokens, 4);
@@ -265,8 +260,7 @@ END_TEST
 START_TEST(an_idle_engine_that_dies_is_started_again)
 {
     fixture_begin(&fixture, "");
-    kill((pid_t)fixture_pid(&fixture), SIGKILL);
-    fixture_run(&fixture, 50);
+    fixture_kill_engine(&fixture, SIGKILL);
     fixture_until_ready(&fixture);
 
     ck_assert_uint_eq(fixture_model(&fixture)->n_starts, 2);

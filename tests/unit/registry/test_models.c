@@ -90,6 +90,13 @@ static void begin_cold(const char *script)
     fixture_open(&fixture);
 }
 
+static bool has_one(void *owner)
+{
+    const struct list *list = owner;
+
+    return !list_is_empty(list) && list->next == list->prev;
+}
+
 START_TEST(twenty_requests_on_a_cold_daemon_are_one_load)
 {
     struct client *clients = calloc(20, sizeof(*clients));
@@ -360,11 +367,10 @@ START_TEST(a_replaced_file_is_taken_beside_the_old_one)
     client_until_over(&fixture, &new);
     ck_assert_uint_eq(old.n_ends, 0);
     client_until_over(&fixture, &old);
-    fixture_run(&fixture, 100);
+    fixture_until(&fixture, has_one, &fixture_model(&fixture)->instances);
 
     client_assert_done(&old, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 60);
     client_assert_done(&new, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 5);
-    ck_assert_ptr_eq(list_first(&fixture_model(&fixture)->instances)->next, &fixture_model(&fixture)->instances);
     client_finish(&old);
     client_finish(&new);
     fixture_end(&fixture);
@@ -527,8 +533,7 @@ START_TEST(a_reload_adds_changes_and_drops_models)
     ck_assert_ptr_null(fixture_model(&fixture));
     client_until_over(&fixture, &client);
     client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 5);
-    fixture_run(&fixture, 100);
-    ck_assert_ptr_eq(list_first(&fixture.hub->registry.models)->next, &fixture.hub->registry.models);
+    fixture_until(&fixture, has_one, &fixture.hub->registry.models);
     client_finish(&client);
     fixture_end(&fixture);
 }
@@ -573,25 +578,17 @@ int main(void)
     Suite *suite = suite_create("registry-models");
     TCase *tcase = tcase_create("all");
 
-    tcase_add_test(tcase, twenty_requests_on_a_cold_daemon_are_one_load);
-    tcase_add_test(tcase, a_load_goes_on_when_its_client_leaves);
-    tcase_add_test(tcase, a_load_tells_progress_and_then_the_model);
-    tcase_add_test(tcase, what_the_loader_refuses_is_not_tried_until_the_file_changes);
-    tcase_add_test(tcase, an_administrator_may_try_a_refused_file_again);
-    tcase_add_test(tcase, what_crashes_the_loader_is_tried_three_times);
-    tcase_add_test(tcase, a_load_without_progress_is_lost);
-    tcase_add_test(tcase, no_engine_or_no_file_is_a_failed_model_with_a_sentence);
-    tcase_add_test(tcase, unloading_waits_for_streams_or_ends_them);
-    tcase_add_test(tcase, what_an_administrator_unloaded_only_an_administrator_loads_again);
-    tcase_add_test(tcase, a_file_of_ones_own_is_for_administrators);
-    tcase_add_test(tcase, a_replaced_file_is_taken_beside_the_old_one);
-    tcase_add_test(tcase, a_bad_replacement_leaves_the_old_one_serving);
-    tcase_add_test(tcase, a_file_cut_in_place_ends_its_streams_with_a_sentence_once_the_engine_is_lost);
-    tcase_add_test(tcase, a_stop_lets_streams_end_within_its_grace_and_takes_no_more);
-    tcase_add_test(tcase, a_second_stop_ends_what_is_left);
-    tcase_add_test(tcase, a_stop_while_loading_ends_and_tells_the_waiting_requests);
-    tcase_add_test(tcase, a_reload_adds_changes_and_drops_models);
-    tcase_add_test(tcase, a_reload_that_finds_no_memory_changes_nothing);
+    unit_add(tcase, twenty_requests_on_a_cold_daemon_are_one_load, a_load_goes_on_when_its_client_leaves,
+             a_load_tells_progress_and_then_the_model, what_the_loader_refuses_is_not_tried_until_the_file_changes,
+             an_administrator_may_try_a_refused_file_again, what_crashes_the_loader_is_tried_three_times,
+             a_load_without_progress_is_lost, no_engine_or_no_file_is_a_failed_model_with_a_sentence,
+             unloading_waits_for_streams_or_ends_them, what_an_administrator_unloaded_only_an_administrator_loads_again,
+             a_file_of_ones_own_is_for_administrators, a_replaced_file_is_taken_beside_the_old_one,
+             a_bad_replacement_leaves_the_old_one_serving,
+             a_file_cut_in_place_ends_its_streams_with_a_sentence_once_the_engine_is_lost,
+             a_stop_lets_streams_end_within_its_grace_and_takes_no_more, a_second_stop_ends_what_is_left,
+             a_stop_while_loading_ends_and_tells_the_waiting_requests, a_reload_adds_changes_and_drops_models,
+             a_reload_that_finds_no_memory_changes_nothing);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

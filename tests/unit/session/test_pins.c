@@ -135,11 +135,7 @@ START_TEST(a_lost_engine_s_pins_come_back)
     open_fixture("context 256\npages 64\n", 2);
     begin();
     settle();
-    kill((pid_t)fixture_pid(&fixture), SIGKILL);
-    fixture_until(&fixture, is_settled, NULL); /* perhaps before the loss is seen */
-    while (fixture.hub->events.counts[COUNT_ENGINE_CRASHES] == 0) {
-        fixture_run(&fixture, 5);
-    }
+    fixture_kill_engine(&fixture, SIGKILL);
     settle();
 
     ck_assert_int_eq(pin_at(0)->state, PIN_HELD);

@@ -164,6 +164,11 @@ static bool is_being_opened(void *owner)
     return ((struct client *)owner)->stream->job.state == JOB_OPENING;
 }
 
+static bool is_held(void *owner)
+{
+    return ((struct client *)owner)->stream->job.state == JOB_HELD;
+}
+
 START_TEST(a_barge_in_before_the_engine_has_answered_finds_the_keys_and_values)
 {
     uint64_t id = open_empty();
@@ -185,8 +190,7 @@ START_TEST(a_barge_in_before_the_engine_has_answered_finds_the_keys_and_values)
             client_until_over(&fixture, &turns[i]);
         }
     }
-    fixture_run(&fixture, 10);
-    ck_assert_int_eq(turns[3].stream->job.state, JOB_HELD);
+    fixture_until(&fixture, is_held, &turns[3]);
     kill((pid_t)fixture_pid(&fixture), SIGCONT);
     for (uint32_t i = 1; i < 4; i++) {
         client_until_over(&fixture, &turns[i]);
@@ -284,8 +288,7 @@ START_TEST(a_lost_engine_between_turns_and_in_them_changes_no_token)
         assert_same_as_cold(&log, &client);
         client_finish(&client);
         if (i == 2) {
-            kill((pid_t)fixture_pid(&fixture), SIGKILL);
-            fixture_run(&fixture, 50);
+            fixture_kill_engine(&fixture, SIGKILL);
             fixture_until_ready(&fixture);
         }
     }
@@ -494,6 +497,12 @@ START_TEST(the_beginning_is_computed_before_the_session_is_reported_open)
 }
 END_TEST
 
+static bool no_session_is_left(void *owner)
+{
+    (void)owner;
+    return list_is_empty(&fixture.hub->sessions.all);
+}
+
 START_TEST(a_client_that_leaves_while_a_session_opens_leaves_none)
 {
     Sotto__V1__OpenSession ask = SOTTO__V1__OPEN_SESSION__INIT;
@@ -515,9 +524,8 @@ START_TEST(a_client_that_leaves_while_a_session_opens_leaves_none)
             ck_assert_uint_eq(opener.reason, SOTTO__V1__FINISH_REASON__FINISH_CANCELLED);
         } else {
             stream_forget(opener.stream);
-            fixture_run(&fixture, 30);
         }
-        ck_assert(list_is_empty(&fixture.hub->sessions.all));
+        fixture_until(&fixture, no_session_is_left, NULL);
     }
 }
 END_TEST

@@ -41,6 +41,12 @@ static uint32_t ask(uint32_t n)
     return n_in;
 }
 
+static bool all_have_left(void *owner)
+{
+    (void)owner;
+    return list_is_empty(&fixture.hub->streams.all);
+}
+
 static void leave(uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -48,7 +54,7 @@ static void leave(uint32_t n)
             stream_cancel(clients[i].stream);
         }
     }
-    fixture_run(&fixture, 100);
+    fixture_until(&fixture, all_have_left, NULL);
     for (uint32_t i = 0; i < n; i++) {
         client_finish(&clients[i]);
     }
