@@ -15,6 +15,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#define PATIENCE_MS 60000 /* for what has been sent already */
+
 struct fake_daemon {
     struct sotto *sotto;
     int fd; /* the daemon's end; -1 after daemon_hang_up() */

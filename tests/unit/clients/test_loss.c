@@ -20,7 +20,7 @@ static void teardown(void)
 static void greet(void)
 {
     daemon_welcome(&sottod);
-    ck_assert_int_eq(sotto_greet(sottod.sotto, 1000, &error), SOTTO_OK);
+    ck_assert_int_eq(sotto_greet(sottod.sotto, PATIENCE_MS, &error), SOTTO_OK);
 }
 
 static uint32_t ask_status(sotto_event_fn fn, void *owner)
@@ -74,7 +74,7 @@ START_TEST(a_callback_may_close_at_the_loss_of_the_connection)
     ask_status(close_on_loss, &n_calls);
     daemon_hang_up(&sottod);
 
-    ck_assert_int_eq(sotto_wait(sottod.sotto, 1000, &error), SOTTO_CANCELLED);
+    ck_assert_int_eq(sotto_wait(sottod.sotto, PATIENCE_MS, &error), SOTTO_CANCELLED);
     ck_assert_int_eq(n_calls, 1);
     sottod.sotto = NULL;
 }
@@ -86,7 +86,7 @@ START_TEST(an_end_within_a_frame_is_reported_as_such)
     daemon_send_bytes(&sottod, (const uint8_t[]){ 9, 0, 0, 0, 1 }, 5);
     daemon_hang_up(&sottod);
 
-    while (sotto_wait(sottod.sotto, 1000, &error) == SOTTO_OK) {
+    while (sotto_wait(sottod.sotto, PATIENCE_MS, &error) == SOTTO_OK) {
     }
     ck_assert_str_eq(error.message, "the daemon has closed the connection in the middle of a frame");
 }
@@ -96,7 +96,7 @@ START_TEST(an_end_before_the_greeting_is_reported_as_such)
 {
     daemon_hang_up(&sottod);
 
-    ck_assert_int_eq(sotto_greet(sottod.sotto, 1000, &error), SOTTO_UNAVAILABLE);
+    ck_assert_int_eq(sotto_greet(sottod.sotto, PATIENCE_MS, &error), SOTTO_UNAVAILABLE);
     ck_assert_str_eq(error.message, "the daemon has closed the connection before it greeted");
 }
 END_TEST
@@ -113,7 +113,7 @@ START_TEST(a_daemon_of_another_version_is_refused)
 
     daemon_send_bytes(&sottod, welcome, sizeof(welcome));
 
-    ck_assert_int_eq(sotto_greet(sottod.sotto, 1000, &error), SOTTO_UNIMPLEMENTED);
+    ck_assert_int_eq(sotto_greet(sottod.sotto, PATIENCE_MS, &error), SOTTO_UNIMPLEMENTED);
     ck_assert_ptr_nonnull(strstr(error.message, "version 9"));
 }
 END_TEST
@@ -126,7 +126,7 @@ START_TEST(a_frame_too_long_ends_the_connection)
     ask_status(keep_code, &code);
     daemon_send_bytes(&sottod, (const uint8_t[]){ 0xff, 0xff, 0xff, 0xff }, 4);
 
-    ck_assert_int_eq(sotto_wait(sottod.sotto, 1000, &error), SOTTO_DATA_LOSS);
+    ck_assert_int_eq(sotto_wait(sottod.sotto, PATIENCE_MS, &error), SOTTO_DATA_LOSS);
     ck_assert_int_eq(code, SOTTO_DATA_LOSS);
     ck_assert_ptr_nonnull(strstr(error.message, "4294967295"));
 }
@@ -137,7 +137,7 @@ START_TEST(bytes_that_are_not_a_message_end_the_connection)
     greet();
     daemon_send_bytes(&sottod, (const uint8_t[]){ 2, 0, 0, 0, 0x13, 0x14 }, 6);
 
-    ck_assert_int_eq(sotto_wait(sottod.sotto, 1000, &error), SOTTO_DATA_LOSS);
+    ck_assert_int_eq(sotto_wait(sottod.sotto, PATIENCE_MS, &error), SOTTO_DATA_LOSS);
 }
 END_TEST
 
@@ -153,7 +153,7 @@ START_TEST(a_fatal_error_is_reported_to_every_request)
     daemon_error(&sottod, 0, 0, true);
     daemon_hang_up(&sottod);
 
-    ck_assert_int_eq(sotto_wait(sottod.sotto, 1000, &error), SOTTO_NOT_FOUND);
+    ck_assert_int_eq(sotto_wait(sottod.sotto, PATIENCE_MS, &error), SOTTO_NOT_FOUND);
     ck_assert_int_eq(code, SOTTO_NOT_FOUND);
     ck_assert_int_eq(sotto_next(sottod.sotto, pulled, &event, &error), SOTTO_NOT_FOUND);
     ck_assert_str_eq(error.message, "there is no such model");
@@ -169,7 +169,7 @@ START_TEST(a_fatal_error_is_read_even_if_writing_has_failed)
     ask_status(NULL, NULL);
     ck_assert_int_eq(sotto_events(sottod.sotto), POLLIN); /* with POLLOUT the caller's loop would spin */
 
-    ck_assert_int_eq(sotto_wait(sottod.sotto, 1000, &error), SOTTO_NOT_FOUND);
+    ck_assert_int_eq(sotto_wait(sottod.sotto, PATIENCE_MS, &error), SOTTO_NOT_FOUND);
 }
 END_TEST
 

@@ -8,7 +8,7 @@ static void setup(void)
 {
     daemon_open(&sottod);
     daemon_welcome(&sottod);
-    ck_assert_int_eq(sotto_greet(sottod.sotto, 1000, &error), SOTTO_OK);
+    ck_assert_int_eq(sotto_greet(sottod.sotto, PATIENCE_MS, &error), SOTTO_OK);
 }
 
 static void teardown(void)

@@ -20,7 +20,7 @@ static void teardown(void)
 static void greet(void)
 {
     daemon_welcome(&sottod);
-    ck_assert_int_eq(sotto_greet(sottod.sotto, 1000, &error), SOTTO_OK);
+    ck_assert_int_eq(sotto_greet(sottod.sotto, PATIENCE_MS, &error), SOTTO_OK);
 }
 
 static uint32_t ask(const char *text, sotto_event_fn fn, void *owner)
@@ -258,7 +258,7 @@ START_TEST(frames_that_come_byte_by_byte_are_read_whole)
     for (size_t i = 0; i < sizeof(delta); i++) {
         ck_assert_uint_eq(seen.n_events, 0);
         daemon_send_bytes(&sottod, &delta[i], 1);
-        ck_assert_int_eq(sotto_wait(sottod.sotto, 1000, &error), SOTTO_OK);
+        ck_assert_int_eq(sotto_wait(sottod.sotto, PATIENCE_MS, &error), SOTTO_OK);
     }
 
     ck_assert_str_eq(seen.text, " hello");
@@ -294,7 +294,7 @@ START_TEST(a_refusal_on_stream_0_goes_to_the_request_it_is_about)
     stream = ask("a", see, &seen);
     daemon_error(&sottod, 0, stream, false);
 
-    ck_assert_int_eq(sotto_wait(sottod.sotto, 1000, &error), SOTTO_OK);
+    ck_assert_int_eq(sotto_wait(sottod.sotto, PATIENCE_MS, &error), SOTTO_OK);
     ck_assert_int_eq(seen.code, SOTTO_NOT_FOUND);
     ck_assert_uint_eq(seen.n_last, 1);
 }
@@ -325,7 +325,7 @@ START_TEST(an_unknown_body_is_ignored)
     daemon_send_bytes(&sottod, unknown, sizeof(unknown));
     daemon_done(&sottod, stream);
 
-    ck_assert_int_eq(sotto_wait(sottod.sotto, 1000, &error), SOTTO_OK);
+    ck_assert_int_eq(sotto_wait(sottod.sotto, PATIENCE_MS, &error), SOTTO_OK);
     ck_assert_uint_eq(seen.n_events, 1);
 }
 END_TEST
@@ -387,12 +387,12 @@ START_TEST(a_dropped_request_is_cancelled_and_silent)
     daemon_delta(&sottod, stream, 0, "one ");
     daemon_done(&sottod, stream);
 
-    ck_assert_int_eq(sotto_wait(sottod.sotto, 1000, &error), SOTTO_OK);
+    ck_assert_int_eq(sotto_wait(sottod.sotto, PATIENCE_MS, &error), SOTTO_OK);
     ck_assert_uint_eq(seen.n_events, 0);
     sotto_drop(sottod.sotto, stream = ask("again", see, &seen));
     mem_read(MEM_WIRE, &open);
     daemon_done(&sottod, stream);
-    ck_assert_int_eq(sotto_wait(sottod.sotto, 1000, &error), SOTTO_OK);
+    ck_assert_int_eq(sotto_wait(sottod.sotto, PATIENCE_MS, &error), SOTTO_OK);
     mem_read(MEM_WIRE, &ended);
     ck_assert_uint_eq(ended.blocks, open.blocks - 1);
 }
@@ -417,7 +417,7 @@ START_TEST(a_callback_may_close_but_not_wait)
     daemon_delta(&sottod, stream, 0, "one ");
     daemon_delta(&sottod, stream, 1, "two ");
 
-    ck_assert_int_eq(sotto_wait(sottod.sotto, 1000, &error), SOTTO_CANCELLED);
+    ck_assert_int_eq(sotto_wait(sottod.sotto, PATIENCE_MS, &error), SOTTO_CANCELLED);
     ck_assert_uint_eq(seen.n_events, 1);
     ck_assert_int_eq(seen.dispatch_inside, SOTTO_FAILED_PRECONDITION);
     sottod.sotto = NULL;
@@ -442,7 +442,7 @@ START_TEST(a_callback_may_send_another_request)
     daemon_read(&sottod);
     daemon_done(&sottod, stream);
 
-    ck_assert_int_eq(sotto_wait(sottod.sotto, 1000, &error), SOTTO_OK);
+    ck_assert_int_eq(sotto_wait(sottod.sotto, PATIENCE_MS, &error), SOTTO_OK);
     ck_assert_mem_eq(daemon_read(&sottod)->generate->text.data, "next", 4);
 }
 END_TEST
@@ -523,7 +523,7 @@ START_TEST(bytes_that_the_socket_does_not_take_stay_queued)
     ck_assert_int_eq(sotto_events(sottod.sotto), POLLIN | POLLOUT);
     pthread_create(&reader, NULL, read_slowly, &n_read);
     while (sotto_events(sottod.sotto) & POLLOUT) {
-        ck_assert_int_eq(sotto_wait(sottod.sotto, 1000, &error), SOTTO_OK);
+        ck_assert_int_eq(sotto_wait(sottod.sotto, PATIENCE_MS, &error), SOTTO_OK);
     }
     pthread_join(reader, NULL);
 

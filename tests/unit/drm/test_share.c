@@ -172,7 +172,7 @@ START_TEST(a_wait_ends_when_another_thread_signals)
 
     ck_assert_int_eq(syncobj_create(&object, fd, false), 0);
     ck_assert_int_eq(pthread_create(&thread, NULL, signal_later, &object), 0);
-    ck_assert_int_eq(syncobj_wait(&object, 9, 20000000), SYNCOBJ_OK);
+    ck_assert_int_eq(syncobj_wait(&object, 9, 60000000), SYNCOBJ_OK);
     pthread_join(thread, NULL);
     syncobj_destroy(&object);
 }

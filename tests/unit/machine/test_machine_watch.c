@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#define PATIENCE_US 10000000u
+#define PATIENCE_US 60000000u
 
 struct scene {
     uv_loop_t loop;
@@ -22,6 +22,7 @@ struct scene {
     int listener;
     int peer; /* our end of the connection; -1: none */
     char events[1024];
+    uint64_t said_us; /* the stamp of the last reading */
     uint32_t n_samples;
     bool has_ended;
 };
@@ -66,6 +67,7 @@ static void begin(struct scene *scene, enum machine_start start)
     ck_assert_int_eq(uv_loop_init(&scene->loop), 0);
     ck_assert_int_eq(machine_watch_create(&scene->watch, &scene->loop, &config, &sink, scene), 0);
     machine_watch_begin(scene->watch);
+    scene->said_us = clock_mono_us();
 }
 
 static void on_ended(void *owner)
@@ -173,6 +175,7 @@ static void say_load(struct scene *scene, int64_t permille)
     reading.source = 1;
     reading.value = permille;
     reading.at_us = clock_mono_us();
+    scene->said_us = reading.at_us;
     sample.at_us = reading.at_us;
     sample.n_readings = 1;
     sample.readings = readings;
@@ -181,21 +184,33 @@ static void say_load(struct scene *scene, int64_t permille)
     say(scene, &message);
 }
 
+/* What is seen at the time of the last reading: readings grow old while a busy machine lets the test wait. */
 static enum governor_sight sight(const struct scene *scene, uint32_t *ret_permille)
 {
     struct governor_input input = { 0 };
 
-    machine_watch_fill(scene->watch, clock_mono_us(), &input);
+    machine_watch_fill(scene->watch, scene->said_us, &input);
     *ret_permille = input.graphics.busy_permille;
     return input.graphics.sight;
 }
 
+/* Says more than a second's worth of messages at a time, so that a busy machine does not make a brook of the flood. */
+static bool has_left_the_flood(struct scene *scene)
+{
+    for (int i = 0; i < 450 && !has_left(scene); i++) {
+        say_load(scene, 1);
+    }
+    return has_left(scene);
+}
+
 static void tell_the_truth(struct scene *scene, int64_t permille)
 {
-    scene->n_samples = 0;
-    say_inventory(scene);
-    say_load(scene, permille);
-    until(scene, has_sampled);
+    do { /* again if it has become silent meanwhile, on a busy machine */
+        scene->n_samples = 0;
+        say_inventory(scene);
+        say_load(scene, permille);
+        until(scene, has_sampled);
+    } while (!is_there(scene));
 }
 
 START_TEST(without_protection_no_sotto_sense_is_started)
@@ -290,10 +305,7 @@ START_TEST(bytes_that_are_no_message_a_flood_and_a_frame_too_large_end_it)
     until(&scene, has_left);
     until(&scene, has_called);
     say_inventory(&scene);
-    for (int i = 0; i < 450; i++) {
-        say_load(&scene, 1);
-    }
-    until(&scene, has_left);
+    until(&scene, has_left_the_flood);
     end(&scene);
 }
 END_TEST
