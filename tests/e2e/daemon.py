@@ -33,21 +33,6 @@ def thread_times(pids):
     return ran / 1e9, waited / 1e9
 
 
-class Stopwatch:
-    """Seconds since its start in which the test, sottod and its engines were not waiting for a core: how long something
-    takes is a fact about sotto only without the time that a busy machine gave to others."""
-
-    def __init__(self, daemon):
-        self.pids = [os.getpid(), daemon.process.pid, *(engine.pid for engine in daemon.status().engines if engine.pid)]
-        self.restart()
-
-    def restart(self):
-        self.begun, self.waited = time.monotonic(), thread_times(self.pids)[1]
-
-    def seconds(self):
-        return time.monotonic() - self.begun - max(0.0, thread_times(self.pids)[1] - self.waited)
-
-
 def program(name):
     return os.path.join(BUILD, PROGRAMS[name])
 
@@ -225,6 +210,19 @@ def settle(daemon, before, patience_s=PATIENCE_S):
             now = refused
         time.sleep(0.02)
     equal(now, before, "what is held after all have left")
+
+
+def calm(daemon):
+    """Waits until nothing is asked for and what is held() does not change for a while, and returns it."""
+    last = []
+
+    def is_calm():
+        now = held(daemon.status())
+        last.append(now)
+        time.sleep(0.2)
+        return not any(n for name, row in now.items() if name.startswith("class ") for n in row) and last[-2:] == [now, now]
+    within(is_calm, "what is held does not change")
+    return last[-1]
 
 
 def held(status):

@@ -33,7 +33,10 @@ def holds(condition, what):
 
 
 def within(condition, what, seconds=PATIENCE_S):
-    """Waits until @condition() is true. The bound finds what never comes; it judges no speed."""
+    """Waits until @condition() is true. The bound finds what never comes; it judges no speed.
+
+    How quick something is can only be asked so: a busy machine makes some of the times long, and a fault all of them.
+    """
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:

@@ -14,7 +14,7 @@ import maker
 import sotto_pb2 as pb
 import tap
 from client import generate
-from daemon import Daemon, settle, held, truth
+from daemon import Daemon, calm, settle, truth
 from reader import File, hidden_states
 from tap import equal, fact, holds, note
 
@@ -126,8 +126,7 @@ def a_client_that_cancels_or_leaves_holds_nothing():
             client.read_of(stream)
         with daemon.client() as other:
             other.ask(long)
-        time.sleep(0.2)  # tables keep the size of their busiest moment
-        before = held(daemon.status())
+        before = calm(daemon)  # tables keep the size of their busiest moment
         ends = set()
         while "done" not in ends:  # on a busy machine all may have ended before the cancel
             streams = [client.ask(long) for _ in range(8)]

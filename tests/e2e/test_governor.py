@@ -64,24 +64,25 @@ def two_compositors_do_not_speak_for_each_other():
 @fact
 def a_stream_hears_that_it_is_held_back_and_that_this_is_over():
     with bounded() as daemon, daemon.client() as client:
-        stream = client.ask(generate("a long story", max_tokens=400))
-        said = None
-        kinds = []
-        while True:
-            frame = client.read_of(stream)
-            body = frame.WhichOneof("body")
-            if body == "delta" and not said:
-                said = hint(daemon, "--busy", "1500")
-            if body == "notice":
-                kinds.append(frame.notice.kind)
-                if frame.notice.kind == pb.NOTICE_THROTTLED:
-                    holds("compositor" in frame.notice.detail, frame.notice.detail)
-            if body in ("done", "error"):
-                break
-        equal(said.wait(PATIENCE_S), 0)
-        equal(body, "done")
-        holds(pb.NOTICE_THROTTLED in kinds and pb.NOTICE_RESUMED in kinds, kinds)
-        holds(len(kinds) <= 6, kinds)
+        def hears():  # unless the answer is over before the hint comes, on a busy machine
+            stream = client.ask(generate("a long story", max_tokens=400))
+            begun, said, kinds = time.monotonic(), None, []
+            while True:
+                frame = client.read_of(stream)
+                body = frame.WhichOneof("body")
+                if body == "delta" and not said:
+                    said = hint(daemon, "--busy", "1500")
+                if body == "notice":
+                    kinds.append(frame.notice.kind)
+                    if frame.notice.kind == pb.NOTICE_THROTTLED:
+                        holds("compositor" in frame.notice.detail, frame.notice.detail)
+                if body in ("done", "error"):
+                    break
+            equal(said.wait(PATIENCE_S), 0)
+            equal(body, "done")
+            holds(len(kinds) <= 6 + time.monotonic() - begun, kinds)
+            return pb.NOTICE_THROTTLED in kinds and pb.NOTICE_RESUMED in kinds
+        within(hears, "a notice of both")
 
 
 @fact
@@ -211,15 +212,16 @@ def a_trace_is_written_on_a_signal_and_holds_no_word_of_anybody():
 def an_idle_daemon_is_not_woken_by_a_hint_for_longer_than_it_holds():
     with bounded() as daemon:
         equal(hint(daemon, "--busy", "100").wait(PATIENCE_S), 0)
-        time.sleep(4)  # the bounds open again over two seconds
 
         def ran():
             with open(f"/proc/{daemon.process.pid}/status", encoding="ascii") as status:
                 return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", status.read(), re.M)[1])
 
-        before = ran()
-        time.sleep(1)
-        holds(ran() - before <= 3, f"{ran() - before} wake-ups in a second")
+        def sleeps():
+            before = ran()
+            time.sleep(1)
+            return ran() - before <= 3
+        within(sleeps, "a second without wake-ups; the bounds open again over two")
 
 
 if __name__ == "__main__":

@@ -93,7 +93,7 @@ def a_request_for_which_the_kernel_kills_each_engine_fails_alone():
 
 @fact
 def a_step_that_hangs_is_ended_by_its_watchdog():
-    with Daemon(settings={"step_watchdog": "300ms", "restart_pauses": ["1ms", "10ms", "100ms"]}) as daemon:
+    with Daemon(settings={"step_watchdog": "5s", "restart_pauses": ["1ms", "10ms", "100ms"]}) as daemon:
         once = os.path.join(daemon.folder, "once")
         daemon.wait_ready()
         with daemon.client() as client:
@@ -161,11 +161,14 @@ def a_load_that_crashes_is_tried_again_and_then_given_up():
 
 @fact
 def a_load_that_was_given_up_without_a_fault_of_the_file_is_tried_again_after_a_pause():
-    with Daemon(script="load do kill\n", settings={"restart_pauses": ["1ms", "5ms", "700ms"]}) as daemon:
+    with Daemon(script="load do kill\n", settings={"restart_pauses": ["1ms", "5ms", "2s"]}) as daemon:
         with daemon.client() as client:
+            begun = time.monotonic()
             equal(client.generate("please", max_tokens=3).reason, "CODE_FAILED_PRECONDITION")
             daemon.set_script("")
-            equal(client.generate("at once", max_tokens=3).reason, "CODE_FAILED_PRECONDITION")
+            reason = client.generate("at once", max_tokens=3).reason
+            if time.monotonic() - begun < 2:  # on a busy machine the pause may be over
+                equal(reason, "CODE_FAILED_PRECONDITION")
             within(lambda: client.generate("later", max_tokens=3).reason == "FINISH_LENGTH", "it is tried again")
 
 

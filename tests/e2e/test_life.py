@@ -11,7 +11,7 @@ import time
 import sotto_pb2 as pb
 import tap
 from client import PATIENCE_S, Client, generate
-from daemon import Daemon, Stopwatch, program, serving, thread_times, truth
+from daemon import Daemon, program, serving, truth
 from tap import equal, fact, holds, note, within
 
 
@@ -28,13 +28,13 @@ def the_socket_answers_long_before_a_model_is_loaded():
 
 @fact
 def a_real_model_is_ready_below_a_second():
-    with Daemon(engine="real", models={"f32": {"file": truth("models/stories260K-f32.gguf")}}) as daemon:
-        daemon.wait_ready("f32")
-        took = time.monotonic() - daemon.begun - thread_times([daemon.process.pid, daemon.engine_of("f32").pid, os.getpid()])[1]
-        note(f"{took * 1000:.0f} ms from the start of sottod to a model that answers")
-        if "b_sanitize" not in os.environ.get("SOTTO_BUILD", "") and "san" not in os.path.basename(
-                os.environ["SOTTO_BUILD"]):
-            holds(took < 1, took)
+    def is_quick():
+        with Daemon(engine="real", models={"f32": {"file": truth("models/stories260K-f32.gguf")}}) as daemon:
+            daemon.wait_ready("f32")
+            took = time.monotonic() - daemon.begun
+            note(f"{took * 1000:.0f} ms from the start of sottod to a model that answers")
+            return took < 1 or "san" in os.path.basename(os.environ["SOTTO_BUILD"])
+    within(is_quick, "a quick start")
 
 
 @fact
@@ -253,20 +253,22 @@ class Manager:
 
 @fact
 def ready_is_reported_when_the_socket_answers_and_the_watchdog_is_fed_while_loading():
-    with Daemon(start=False, script="load do stall 3000\n") as daemon:
+    with Daemon(start=False, script="load do stall 600000\n") as daemon:
         manager = Manager(daemon.folder)
         daemon.environment.update(NOTIFY_SOCKET=manager.path, WATCHDOG_USEC="400000")
         daemon.environment.pop("WATCHDOG_PID", None)
         daemon.start()
         manager.until("READY=1")
         equal(daemon.status().models[0].state, pb.MODEL_LOADING, "READY does not wait for the load")
-        manager.until("WATCHDOG=1")
-        times, watch = [], Stopwatch(daemon)
-        for _ in range(4):
+
+        def is_fed():
             manager.until("WATCHDOG=1")
-            times.append(watch.seconds())
-            watch.restart()
-        holds(max(times) < 0.35, times)
+            begun = time.monotonic()
+            for _ in range(4):
+                manager.until("WATCHDOG=1")
+            return time.monotonic() - begun < 4 * 0.35
+        within(is_fed, "the watchdog is fed twice within its interval")
+        equal(daemon.status().models[0].state, pb.MODEL_LOADING, "the state when it was fed")
         daemon.process.send_signal(signal.SIGTERM)
         manager.until("STOPPING=1")
         equal(daemon.process.wait(PATIENCE_S), 0)

@@ -15,7 +15,7 @@ import sense_pb2
 import sotto_pb2 as pb
 import tap
 from client import Gone
-from daemon import Daemon, Stopwatch, program
+from daemon import Daemon, program
 from tap import PATIENCE_S, equal, fact, holds, within
 from machine_files import MachineFiles
 
@@ -60,10 +60,12 @@ def sense_pid(daemon):
 
 def serves(daemon):
     """Status and an answer come at once, whatever sotto-sense does."""
-    watch = Stopwatch(daemon)
-    with daemon.client() as client:
-        equal(client.generate("Hi", max_tokens=1).reason, "FINISH_LENGTH")
-    holds(watch.seconds() < 5, "an answer took long")
+    def is_quick():
+        begun = time.monotonic()
+        with daemon.client() as client:
+            equal(client.generate("Hi", max_tokens=1).reason, "FINISH_LENGTH")
+        return time.monotonic() - begun < 5
+    within(is_quick, "an answer comes soon")
 
 
 # ---- readings
@@ -74,14 +76,17 @@ def the_first_look_at_the_screen_pauses_nothing():
     with MachineFiles() as tree:
         tree.gpu()
         tree.client(4711, "weston")
-        with Daemon(sense=child(tree), start=False) as daemon:
-            daemon.configure(governor={"cores_share": True})
-            daemon.start()
-            daemon.wait_ready()
-            with daemon.client() as client:
-                while state(daemon, "fdinfo renderD128") != "ok":
-                    equal(client.generate("hello", max_tokens=5).error, None)
-            holds("blind-graphics" not in daemon.log(), daemon.log())
+
+        def pauses_nothing():  # unless a busy machine keeps sotto-sense from looking for seconds
+            with Daemon(sense=child(tree), start=False) as daemon:
+                daemon.configure(governor={"cores_share": True})
+                daemon.start()
+                daemon.wait_ready()
+                with daemon.client() as client:
+                    while state(daemon, "fdinfo renderD128") != "ok":
+                        equal(client.generate("hello", max_tokens=5).error, None)
+                return "blind-graphics" not in daemon.log()
+        within(pauses_nothing, "a start that pauses nothing")
 
 
 @fact
@@ -94,7 +99,7 @@ def readings_stand_in_status_with_unit_history_and_why():
             zone = sensors(daemon)["zone gpu-thermal"]
 
             equal((zone.quantity, zone.unit, zone.value, zone.in_use), ("temperature", "m°C", 45000, True))
-            holds(zone.age_ms < 5000, zone)
+            within(lambda: sensors(daemon)["zone gpu-thermal"].age_ms < 5000, "a fresh reading")
             equal(set(zone.history), {45000})
             memory = next(sensor for sensor in daemon.status().sensors if sensor.quantity == "memory-available")
             equal(memory.value, 3000000)
@@ -422,9 +427,9 @@ def what_comes_and_goes_all_the_time_does_not_fill_the_log():
     with Daemon(sense={"start": "child"}, sense_program=fake.path) as daemon:
         within(lambda: "sense-ready" in daemon.log(), "it is believed")
         time.sleep(5)
-        lines = daemon.log().splitlines()
-        holds(sum("sensor-" in line for line in lines) <= 64, f"{len(lines)} lines")
-        holds(sum("devices-changed" in line for line in lines) <= 7, f"{len(lines)} lines")
+        lines, seconds = daemon.log().splitlines(), time.monotonic() - daemon.begun
+        holds(sum("sensor-" in line for line in lines) <= 64 * (1 + seconds // 10), f"{len(lines)} lines in {seconds} s")
+        holds(sum("devices-changed" in line for line in lines) <= 2 + seconds, f"{len(lines)} lines in {seconds} s")
         within(lambda: "sensors-came-and-went" in daemon.log(), "their number is reported")
 
 
@@ -462,7 +467,8 @@ def one_that_flaps_is_reported_seldom():
     with Daemon(sense={"start": "child"}, sense_program=fake.path) as daemon:
         within(lambda: "sensor-state" in daemon.log(), "a change is reported")
         time.sleep(4)
-        holds(daemon.log().count("sensor-state") <= 2, daemon.log())
+        log, seconds = daemon.log(), time.monotonic() - daemon.begun
+        holds(log.count("sensor-state") <= 2 + seconds // 10, log)
         holds("\x1b" not in daemon.log(), "escape sequences of another program in the log")
 
 
@@ -516,14 +522,15 @@ def say_rate(peer, ms):
     peer.sendall(struct.pack("<I", len(frame)) + frame)
 
 
-def n_readings(peer, seconds):
-    """How often the source read most was read."""
+def read_periods_ms(peer, n):
+    """Milliseconds between the next @n readings of the source that is read most, by their stamps."""
     times = {}
-    end = time.monotonic() + seconds
     while True:
+        most = max(times.values(), key=len, default=())
+        if len(most) > n:
+            at_us = sorted(most)
+            return [(b - a) / 1000 for a, b in zip(at_us, at_us[1:])]
         sample = receive(peer).sample
-        if time.monotonic() > end:
-            return max(map(len, times.values()), default=0)
         for reading in sample.readings:
             times.setdefault(reading.source, set()).add(reading.at_us)
 
@@ -533,19 +540,19 @@ def nothing_is_read_without_a_client_and_nothing_fast_unless_asked():
     with MachineFiles() as tree:
         tree.zone("gpu-thermal", 84000, passive=85000)  # near its trip: would be read fast
         with Sense(tree) as sense:
-            before = sense.n_reads()
-            time.sleep(2.5)
-            equal(sense.n_reads(), before, "reads without a client")
+            def is_idle():
+                before = sense.n_reads()
+                time.sleep(2.5)
+                return sense.n_reads() == before
+            within(is_idle, "nothing is read without a client")
 
             with sense.connect() as peer:
                 equal(receive(peer).WhichOneof("body"), "inventory")
-                holds(n_readings(peer, 4) <= 5, "faster than once a second")
+                periods = read_periods_ms(peer, 3)
+                holds(sum(periods) > 2500, f"faster than once a second: {periods}")
                 say_rate(peer, 50)
-                holds(n_readings(peer, 4) >= 12, "heat near a trip is read every 100 ms")
-            time.sleep(1)
-            before = sense.n_reads()
-            time.sleep(2.5)
-            equal(sense.n_reads(), before, "reads after the client has left")
+                within(lambda: sum(read_periods_ms(peer, 12)) < 4000, "heat near a trip is read every 100 ms")
+            within(is_idle, "nothing is read after the client has left")
 
 
 @fact

@@ -9,7 +9,7 @@ import time
 import sotto_pb2 as pb
 import tap
 from client import generate
-from daemon import Daemon, held, program, serving, settle, stories
+from daemon import Daemon, calm, program, serving, settle, stories
 from tap import PATIENCE_S, equal, fact, holds, note, within
 
 CHATML = ("{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' "
@@ -202,15 +202,17 @@ def a_connection_that_dies_in_mid_turn_leaves_what_it_was_given():
 
 @fact
 def one_without_requests_ends_and_the_policy_caps_how_long_it_is_kept():
-    policy = [{"anyone": True, "observe": True, "admin": True, "sessions": 2, "session_idle": "1s"}]
+    policy = [{"anyone": True, "observe": True, "admin": True, "sessions": 2, "session_idle": "5s"}]
     with Daemon(policy=policy) as daemon, daemon.client() as client, daemon.client() as watcher:
         daemon.wait_ready()
         watch = watcher.ask(pb.Watch(topics=["session"]))
-        equal(opened(client, idle_ms=5000000).idle_ms, 1000)
-        session = opened(client, idle_ms=200)
-        equal(session.idle_ms, 200)
-        equal(daemon.status().sessions, 2)
-        equal(code(client.one(pb.OpenSession())), "CODE_RESOURCE_EXHAUSTED")
+        begun = time.monotonic()
+        equal(opened(client, idle_ms=5000000).idle_ms, 5000)
+        session = opened(client, idle_ms=4000)
+        equal(session.idle_ms, 4000)
+        n_sessions, third = daemon.status().sessions, code(client.one(pb.OpenSession()))
+        if time.monotonic() - begun < 4:  # on a busy machine one may have ended meanwhile
+            equal((n_sessions, third), (2, "CODE_RESOURCE_EXHAUSTED"))
         names = []
         while names.count("session-ended") < 2:
             event = watcher.read_of(watch).event
@@ -299,8 +301,7 @@ def all_that_it_held_comes_back():
                 client.one(ask(session, [1]))
                 client.one(pb.CloseSession(session=session))
         use()
-        time.sleep(0.2)
-        before = held(daemon.status())
+        before = calm(daemon)
         for _ in range(5):
             use()
         settle(daemon, before)

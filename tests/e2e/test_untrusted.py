@@ -83,7 +83,7 @@ def a_request_on_stream_0_is_refused_and_the_connection_goes_on():
         client.send(0, pb.Status())
         error = client.read_of(0).error
         equal((error.code, error.field, error.fatal), (pb.CODE_INVALID_ARGUMENT, "stream", False))
-        holds(client.status().uptime_ms > 0, "it still answers")
+        client.status()  # it still answers
 
 
 @fact
@@ -141,7 +141,7 @@ def an_unknown_body_is_unimplemented_and_the_connection_goes_on():
         frame = client.read()
         equal(frame.error.code, pb.CODE_UNIMPLEMENTED)
         equal(frame.stream or frame.error.about_stream, 5)
-        holds(client.status().uptime_ms > 0, "it still answers")
+        client.status()  # it still answers
 
 
 @fact
