@@ -10,7 +10,7 @@ import time
 
 import tap
 from stepper import BUILD, TRUTH, Stepper
-from tap import LeftOut, equal, fact, holds, note
+from tap import LeftOut, equal, fact, holds, note, within
 
 STORIES = "stories260K-f32"
 SANITIZED = "san" in os.path.basename(BUILD)  # parts take tens of times as long there
@@ -159,7 +159,8 @@ def slices_are_kept_and_change_no_bit():
         engine.get("ready")
         engine.open(1, prompt, temperature=0.9, seed=3)
         whole = [entry.tokens[0] for entry in engine.answer(1, len(prompt), 8)]
-    for slice_us in (2000, 400):
+
+    def are_kept(slice_us):
         with Stepper(model(STORIES), **start) as engine:
             engine.get("ready")
             engine.open(1, prompt, temperature=0.9, seed=3)
@@ -170,11 +171,12 @@ def slices_are_kept_and_change_no_bit():
                 tokens.append(done.entries[0].tokens[0])
                 held += slices
             equal(tokens, whole)
-            # Another process may take the processor in the midst of a part, but not of every other one.
             held.sort()
             note(f"slice of {slice_us} us: half of {len(held)} held at most {held[len(held) // 2]} us, all {held[-1]}")
-            if not SANITIZED:
-                holds(held[len(held) // 2] <= slice_us, held)
+            # Another process may take the processor in the midst of a part, on a busy machine of every other one.
+            return SANITIZED or held[len(held) // 2] <= slice_us
+    for slice_us in (2000, 400):
+        within(lambda: are_kept(slice_us), f"half of the slices end within {slice_us} us")
 
 
 @fact
