@@ -45,11 +45,12 @@ static void fill_held(struct governor_loop *loop, struct governor_input *input)
         input->held_us[i] = held_us > loop->reported_us[i] ? held_us - loop->reported_us[i] : 0;
         loop->reported_us[i] = num_max(held_us, loop->reported_us[i]);
     }
-    if (loop->estimated_ns > 0.0) {
-        input->delay_permille = (uint32_t)num_min((uint64_t)(1000.0 * loop->took_ns / loop->estimated_ns), 1000000);
+    if (loop->worked_us > 0) {
+        input->delay_permille =
+            (uint32_t)num_min(1000 * (loop->waited_us + loop->worked_us) / loop->worked_us, 1000000);
     }
-    loop->took_ns = 0.0;
-    loop->estimated_ns = 0.0;
+    loop->waited_us = 0;
+    loop->worked_us = 0;
 }
 
 static void fill_hint(struct governor_loop *loop, struct governor_input *input)
@@ -288,20 +289,19 @@ void governor_loop_close(struct governor_loop *loop, uv_close_cb closed, void *d
 /* ---- from the dispatcher */
 
 void governor_loop_slice_ended(struct governor_loop *loop, const struct dispatch_step *step, uint64_t held_us,
-                               bool done)
+                               uint64_t waited_us, bool done)
 {
     loop->held_us[step->eq->processor] += held_us;
     trace_add(TRACE_SLICE, step->eq->processor, held_us);
     loop->n_slices[step->eq->processor]++;
-    if (!done) {
-        return;
+    if (step->eq->processor == PROCESSOR_GPU) {
+        loop->worked_us += held_us;
+        loop->waited_us +=
+            num_min(waited_us, clock_mono_us() - step->sent_us); /* an engine's figure, so it is bounded */
     }
-    /* While the cost model is young, its error may be larger than the delay by other users of the GPU. */
-    if (step->eq->processor == PROCESSOR_GPU && step->eq->cost.n_learnt >= COST_YOUNG) {
-        loop->took_ns += (double)step->held_us * 1000.0;
-        loop->estimated_ns += step->plan.estimated_ns;
+    if (done) {
+        metering_charge(&loop->metering, step);
     }
-    metering_charge(&loop->metering, step);
 }
 
 /* ---- from outside */

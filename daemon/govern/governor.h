@@ -77,7 +77,7 @@ struct governor_input {
     uint32_t pressure_permille;        /* PSI memory "some" of ten seconds */
     bool is_asleep;                    /* from PrepareForSleep until the system is awake */
     uint64_t held_us[PROCESSOR_COUNT]; /* our work since the last tick */
-    uint32_t delay_permille;           /* duration of our submissions, of the estimate; 0: none ended */
+    uint32_t delay_permille;           /* duration of our submissions on the GPU, of their work; 0: none ended */
 };
 
 /* The bound that one cause sets. The tightest of all wins. */
