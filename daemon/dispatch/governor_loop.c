@@ -45,12 +45,6 @@ static void fill_held(struct governor_loop *loop, struct governor_input *input)
         input->held_us[i] = held_us > loop->reported_us[i] ? held_us - loop->reported_us[i] : 0;
         loop->reported_us[i] = num_max(held_us, loop->reported_us[i]);
     }
-    if (loop->worked_us > 0) {
-        input->delay_permille =
-            (uint32_t)num_min(1000 * (loop->waited_us + loop->worked_us) / loop->worked_us, 1000000);
-    }
-    loop->waited_us = 0;
-    loop->worked_us = 0;
 }
 
 static void fill_hint(struct governor_loop *loop, struct governor_input *input)
@@ -65,7 +59,8 @@ static bool distrust_old(uint64_t awake_us, struct governor_input *input)
 {
     bool waits = false;
 
-    if (input->graphics.sight != GOVERNOR_NONE && input->graphics.at_us < awake_us) {
+    if (input->graphics.sight != GOVERNOR_NONE && input->graphics.sight != GOVERNOR_UNTOLD &&
+        input->graphics.at_us < awake_us) {
         input->graphics.sight = GOVERNOR_BLIND;
         waits = true;
     }
@@ -295,9 +290,11 @@ void governor_loop_slice_ended(struct governor_loop *loop, const struct dispatch
     trace_add(TRACE_SLICE, step->eq->processor, held_us);
     loop->n_slices[step->eq->processor]++;
     if (step->eq->processor == PROCESSOR_GPU) {
-        loop->worked_us += held_us;
-        loop->waited_us +=
-            num_min(waited_us, clock_mono_us() - step->sent_us); /* an engine's figure, so it is bounded */
+        uint64_t now_us = clock_mono_us();
+
+        /* These are an engine's figures, so the clock bounds them. */
+        held_us = num_min(held_us, now_us - step->sent_us);
+        governor_on_slice(&loop->governor, now_us, held_us, num_min(waited_us, now_us - step->sent_us));
     }
     if (done) {
         metering_charge(&loop->metering, step);

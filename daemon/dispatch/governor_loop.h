@@ -35,10 +35,6 @@ struct governor_loop {
     uint64_t reported_us[PROCESSOR_COUNT];
     uint64_t n_slices[PROCESSOR_COUNT];
 
-    /* The GPU's slices that ended since the last tick: how long they worked, and waited for others before that. */
-    uint64_t worked_us;
-    uint64_t waited_us;
-
     struct list compositors; /* compositor::link: those that have hinted, and are connected */
     uint32_t n_missed;       /* frames, of all of them, since the last tick */
 };

@@ -39,6 +39,7 @@ enum mutant {
     MUTANT_EARLY_RETRY,
     MUTANT_LOST_SLOT,
     MUTANT_WALL,
+    MUTANT_NUMB,
     MUTANT_COUNT,
 };
 
@@ -59,6 +60,9 @@ void mutant_limits(enum mutant mutant, struct governor_limits *limits);
 
 /* Returns the time that a run is charged for, which held the device after it had waited for it. */
 uint64_t mutant_holds(enum mutant mutant, uint64_t held_us, uint64_t waited_us);
+
+/* Returns the wait that the governor is told of. */
+uint64_t mutant_feels(enum mutant mutant, uint64_t waited_us);
 uint64_t mutant_tells(enum mutant mutant, uint64_t retry_us);
 void mutant_charges(enum mutant mutant, struct job *job, uint64_t served);
 

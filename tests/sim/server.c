@@ -39,11 +39,6 @@ static void tick(struct server *server)
         input.held_us[i] = server->held_us[i];
         server->held_us[i] = 0;
     }
-    if (server->worked_us > 0) {
-        input.delay_permille = (uint32_t)(1000 * (server->waited_us + server->worked_us) / server->worked_us);
-    }
-    server->waited_us = 0;
-    server->worked_us = 0;
     mutant_blinds(server->mutant, &input);
     governor_tick(&server->governor, &input);
     mutant_forgets(server->mutant, &server->governor);

@@ -100,8 +100,6 @@ struct server {
     struct timeline_event tick;
     struct timeline_event restart[SERVER_ENGINES];
     uint64_t held_us[PROCESSOR_COUNT]; /* since the last tick */
-    uint64_t worked_us;                /* by slices on the GPU since the last tick */
-    uint64_t waited_us;                /* by the same, for frames */
     uint64_t ticked_ns;
     uint64_t worked_ns; /* when there was last work */
     uint64_t settled_us;

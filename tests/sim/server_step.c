@@ -186,8 +186,8 @@ static uint64_t count_run(struct server *server, const struct engine_message *an
 
     server->held_us[server_processor(server)] += held_us;
     if (server_processor(server) == PROCESSOR_GPU) {
-        server->worked_us += held_us;
-        server->waited_us += answer->waited_us;
+        governor_on_slice(&server->governor, server_now_us(server), held_us,
+                          mutant_feels(server->mutant, answer->waited_us));
     }
     return held_us;
 }

@@ -239,7 +239,7 @@ static void on_granted(void *owner)
     if (engine->is_told_to_stop) {
         run_ns = run_ns < engine->part_ns ? run_ns : engine->part_ns;
     }
-    engine->waited_ns += engine->timeline->now_ns - engine->asked_ns;
+    engine->waited_ns += engine->timeline->now_ns - engine->waits_ns;
     engine->run_from_ns = engine->timeline->now_ns;
     engine->run_to_ns = engine->run_from_ns + (uint64_t)run_ns + 1;
     timeline_enter(engine->timeline, &engine->run_end, engine->run_to_ns);
@@ -257,6 +257,7 @@ static void run(struct engine *engine, struct engine_step *step)
     engine->running = step;
     engine->is_told_to_stop = false;
     engine->asked_ns = engine->timeline->now_ns;
+    engine->waits_ns = engine->asked_ns;
     engine->waited_ns = 0;
     engine->worked_ns = 0;
     step->begun = true;
@@ -426,7 +427,7 @@ static void suspend(struct engine *engine, uint64_t id)
             .what = ENGINE_SUSPENDED,
             .id = id,
             .held_us = engine->worked_ns / TIMELINE_US,
-            .waited_us = (engine->waited_ns + engine->timeline->now_ns - engine->asked_ns) / TIMELINE_US,
+            .waited_us = (engine->waited_ns + engine->timeline->now_ns - engine->waits_ns) / TIMELINE_US,
         };
 
         if (!engine->is_stalled) {
@@ -574,7 +575,7 @@ void engine_stall(struct engine *engine, bool is_stalled)
         let_go(engine);
         return;
     }
-    engine->asked_ns = engine->timeline->now_ns;
+    engine->waits_ns = engine->timeline->now_ns;
     if (on_cores(engine)) {
         on_granted(engine);
     } else {

@@ -107,7 +107,8 @@ struct engine {
     struct gpu_user user;
     struct timeline_event run_end;
     uint64_t asked_ns;  /* for the device */
-    uint64_t waited_ns; /* for it, in the present run; a stall is no waiting */
+    uint64_t waits_ns;  /* since when it waits for it, a stall left out */
+    uint64_t waited_ns; /* in the present run */
     uint64_t worked_ns; /* in the present run, before a stall */
     uint64_t run_from_ns;
     uint64_t run_to_ns;
