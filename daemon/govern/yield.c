@@ -128,21 +128,22 @@ static double frame_of(const struct governor_policy *policy, const struct govern
 
 /* Sets the bound while nothing draws: longer slices. A compositor that reports to us gets half a frame, so its first
  * frame waits no longer than that; without one it is what policy allows, and one frame where only our own waiting tells
- * that something draws again. */
-static void bound_idle(const struct governor_policy *policy, const struct governor_input *input,
-                       struct governor_bound *ret_bound)
+ * that something draws again. Frames that were missed keep it shorter, though the screen stands still. */
+static void bound_idle(const struct yield *yield, const struct governor_policy *policy,
+                       const struct governor_input *input, struct governor_bound *ret_bound)
 {
     bool has_compositor = input->hint.at_us > 0;
-    double frame_us = frame_of(policy, input);
+    double frame_us = yield->frame_us;
+    double slice_us = policy->idle_slice_us;
 
     *ret_bound = (struct governor_bound){ .cause = GOVERNOR_FREE, .duty_permille = 1000 };
     if (input->graphics.sight == GOVERNOR_NONE && !has_compositor) {
         return; /* there is no screen, as far as is known */
     }
-    ret_bound->slice_us = policy->idle_slice_us;
     if (has_compositor || input->graphics.sight == GOVERNOR_UNTOLD) {
-        ret_bound->slice_us = (uint32_t)fmin(ret_bound->slice_us, has_compositor ? frame_us / 2.0 : frame_us);
+        slice_us = fmin(slice_us, has_compositor ? frame_us / 2.0 : frame_us);
     }
+    ret_bound->slice_us = (uint32_t)fmax(SLICE_LEAST_US, slice_us * yield->courage);
 }
 
 /* Returns the part of the duty that is ours after an announced phase. It comes back gradually, as a client that
@@ -234,6 +235,6 @@ void yield_tick(struct yield *yield, const struct governor_policy *policy, const
     if (is_active) {
         bound_active(yield, policy, input, is_blind, ret_bound);
     } else {
-        bound_idle(policy, input, ret_bound);
+        bound_idle(yield, policy, input, ret_bound);
     }
 }

@@ -405,6 +405,21 @@ START_TEST(a_missed_frame_halves_slice_and_duty_at_once)
 }
 END_TEST
 
+START_TEST(missed_frames_keep_slices_short_when_nothing_is_read)
+{
+    in.hint.at_us = in.now_us;
+    in.hint.n_missed = 10;
+    fixture_tick(1);
+    in.hint.n_missed = 0;
+
+    fixture_tick(100); /* 5 s: half of the time constant */
+
+    ck_assert_uint_lt(device->slice_us, 5000);
+    fixture_tick(1200);
+    ck_assert_uint_eq(device->slice_us, 8333);
+}
+END_TEST
+
 START_TEST(courage_recovers_slowly)
 {
     fixture_draw(500);
@@ -553,6 +568,7 @@ static void add_graphics(Suite *suite)
     tcase_add_test(facts, a_load_that_hangs_is_as_one_not_seen);
     tcase_add_test(facts, a_desk_trusts_what_it_does_not_see);
     tcase_add_test(facts, a_missed_frame_halves_slice_and_duty_at_once);
+    tcase_add_test(facts, missed_frames_keep_slices_short_when_nothing_is_read);
     tcase_add_test(facts, courage_recovers_slowly);
     tcase_add_test(facts, a_compositor_that_leaves_early_ends_its_busy_time);
     tcase_add_test(facts, busy_until_holds_until_then_and_what_comes_behind_it_is_not_trusted_at_once);
