@@ -129,6 +129,7 @@ static const char *cause_words(const char *cause)
         { "power", "the power limit" },
         { "pressure", "scarce memory" },
         { "sleep", "the suspend of the machine" },
+        { "contention", "a screen whose load no driver reports" },
         { "blind-graphics", "an unknown load of the graphics" },
         { "blind-heat", "an unknown temperature" },
     };

@@ -179,11 +179,10 @@ static void take_result(const struct dispatcher *dispatcher, struct job *job, bo
 }
 
 /* Counts rows, tokens and passes for Status, and lets the cost model learn from a step that was done as it was planned:
- * the time that it held its processor, without rests and without standing still. */
+ * the time that it held its processor, without rests, without waiting for others and without standing still. */
 static void count_step(struct instance *instance, const struct dispatch_step *step, const Sotto__Engine__StepDone *done)
 {
     struct instance_figures *figures = &instance->figures;
-    uint64_t took_us = step->held_us ? step->held_us : done->host_us;
     uint32_t n_pages;
     uint32_t n_rows = 0;
 
@@ -201,8 +200,8 @@ static void count_step(struct instance *instance, const struct dispatch_step *st
     n_pages = instance->eq.n_pages_promised + instance->eq.n_pages_leaving;
     instance->eq.n_pages_shared = n_pages - (uint32_t)num_min(n_pages, done->pages_held);
     instance->registry->events->counts[COUNT_STEPS]++;
-    if (n_rows == step->plan.n_rows && took_us > 0) {
-        cost_learn(&instance->eq.cost, &step->plan.load, took_us * 1000);
+    if (n_rows == step->plan.n_rows && step->held_us > 0) {
+        cost_learn(&instance->eq.cost, &step->plan.load, step->held_us * 1000);
     }
 }
 
@@ -224,7 +223,7 @@ void dispatcher_on_step_done(struct dispatcher *dispatcher, struct instance *ins
         return; /* the step is still under way: the end of the engine finds what was in it */
     }
     dispatch_on_done(dispatch, &instance->eq, done->id, done->held_us, now_us);
-    governor_loop_slice_ended(dispatcher->governor_loop, step, done->held_us, true);
+    governor_loop_slice_ended(dispatcher->governor_loop, step, done->held_us, done->waited_us, true);
     trace_add(TRACE_STEP_DONE, done->id, now_us - step->sent_us);
     count_step(instance, step, done);
     for (uint32_t i = 0; i < step->plan.n_entries; i++) {
@@ -245,7 +244,7 @@ void dispatcher_on_suspended(struct dispatcher *dispatcher, struct instance *ins
         return;
     }
     governor_loop_slice_ended(dispatcher->governor_loop, dispatch_find(dispatch, &instance->eq, suspended->step),
-                              suspended->held_us, false);
+                              suspended->held_us, suspended->waited_us, false);
     dispatcher_watch(dispatcher, instance);
 }
 

@@ -45,11 +45,6 @@ static void fill_held(struct governor_loop *loop, struct governor_input *input)
         input->held_us[i] = held_us > loop->reported_us[i] ? held_us - loop->reported_us[i] : 0;
         loop->reported_us[i] = num_max(held_us, loop->reported_us[i]);
     }
-    if (loop->estimated_ns > 0.0) {
-        input->delay_permille = (uint32_t)num_min((uint64_t)(1000.0 * loop->took_ns / loop->estimated_ns), 1000000);
-    }
-    loop->took_ns = 0.0;
-    loop->estimated_ns = 0.0;
 }
 
 static void fill_hint(struct governor_loop *loop, struct governor_input *input)
@@ -64,7 +59,8 @@ static bool distrust_old(uint64_t awake_us, struct governor_input *input)
 {
     bool waits = false;
 
-    if (input->graphics.sight != GOVERNOR_NONE && input->graphics.at_us < awake_us) {
+    if (input->graphics.sight != GOVERNOR_NONE && input->graphics.sight != GOVERNOR_UNTOLD &&
+        input->graphics.at_us < awake_us) {
         input->graphics.sight = GOVERNOR_BLIND;
         waits = true;
     }
@@ -288,20 +284,21 @@ void governor_loop_close(struct governor_loop *loop, uv_close_cb closed, void *d
 /* ---- from the dispatcher */
 
 void governor_loop_slice_ended(struct governor_loop *loop, const struct dispatch_step *step, uint64_t held_us,
-                               bool done)
+                               uint64_t waited_us, bool done)
 {
     loop->held_us[step->eq->processor] += held_us;
     trace_add(TRACE_SLICE, step->eq->processor, held_us);
     loop->n_slices[step->eq->processor]++;
-    if (!done) {
-        return;
+    if (step->eq->processor == PROCESSOR_GPU) {
+        uint64_t now_us = clock_mono_us();
+
+        /* These are an engine's figures, so the clock bounds them. */
+        held_us = num_min(held_us, now_us - step->sent_us);
+        governor_on_slice(&loop->governor, now_us, held_us, num_min(waited_us, now_us - step->sent_us));
     }
-    /* While the cost model is young, its error may be larger than the delay by other users of the GPU. */
-    if (step->eq->processor == PROCESSOR_GPU && step->eq->cost.n_learnt >= COST_YOUNG) {
-        loop->took_ns += (double)step->held_us * 1000.0;
-        loop->estimated_ns += step->plan.estimated_ns;
+    if (done) {
+        metering_charge(&loop->metering, step);
     }
-    metering_charge(&loop->metering, step);
 }
 
 /* ---- from outside */

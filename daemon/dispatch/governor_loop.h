@@ -35,10 +35,6 @@ struct governor_loop {
     uint64_t reported_us[PROCESSOR_COUNT];
     uint64_t n_slices[PROCESSOR_COUNT];
 
-    /* The times of the GPU's steps that ended since the last tick. */
-    double took_ns;
-    double estimated_ns;
-
     struct list compositors; /* compositor::link: those that have hinted, and are connected */
     uint32_t n_missed;       /* frames, of all of them, since the last tick */
 };
@@ -60,10 +56,10 @@ void governor_loop_run(struct governor_loop *loop);
 /* Takes note that sotto-sense has reported something. @early: a tick before its time is worth it. */
 void governor_loop_on_sample(struct governor_loop *loop, bool early);
 
-/* Takes note that a slice of @step has ended after @held_us; @done: the step has ended with it, and its jobs are still
- * in it. */
+/* Takes note that a slice of @step has ended: it held its processor for @held_us, and waited @waited_us for others to
+ * leave it. @done: the step has ended with it, and its jobs are still in it. */
 void governor_loop_slice_ended(struct governor_loop *loop, const struct dispatch_step *step, uint64_t held_us,
-                               bool done);
+                               uint64_t waited_us, bool done);
 
 /* Returns the time that slices have held @processor, ever, with those that run at @now_us. */
 uint64_t governor_loop_held_us(const struct governor_loop *loop, enum processor processor, uint64_t now_us);

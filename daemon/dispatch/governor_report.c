@@ -14,6 +14,7 @@ static const char *const class_names[PRIORITY_COUNT] = {
 static const char *const reasons[GOVERNOR_CAUSE_COUNT] = {
     [GOVERNOR_FREE] = "the machine has other work",
     [GOVERNOR_GRAPHICS] = "the screen needs the device",
+    [GOVERNOR_CONTENTION] = "others seem to use the device, whose driver reports no load",
     [GOVERNOR_HINT] = "the compositor asked for the device",
     [GOVERNOR_HEAT] = "the chip is as warm as it may get",
     [GOVERNOR_TRIP] = "the chip is near a limit of the kernel's",

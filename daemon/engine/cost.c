@@ -46,7 +46,7 @@ static bool time_step(struct model *model, uint32_t n_rows, uint64_t *ret_ns, ui
     }
     head_us = (uint64_t)report.phase_us[STEP_HEAD] + report.phase_us[STEP_SAMPLE];
     *ret_head_ns = head_us * 1000;
-    *ret_ns = (report.host_us - num_min(head_us, report.host_us)) * 1000;
+    *ret_ns = (report.device_us - num_min(head_us, report.device_us)) * 1000;
     return true;
 }
 

@@ -40,8 +40,9 @@ struct begun {
     uint64_t id;
     uint32_t slice_us;     /* of Step or Continue; 0: no bound */
     uint32_t estimated_us; /* for all of it; 0: unknown */
-    uint64_t held_us;      /* in all runs before this one */
+    uint64_t held_us;      /* the processor, in all runs before this one */
     uint64_t began_us;     /* this run */
+    uint64_t waited_us;    /* in this run, for others to leave the processor */
 };
 
 struct engine {

@@ -51,6 +51,7 @@ int fake_act(const struct script *script, const struct script_rule *rule)
         return err_new(-EIO);
     case SCRIPT_TOKENS:
     case SCRIPT_SLOW:
+    case SCRIPT_WAIT:
     case SCRIPT_STALL:
     case SCRIPT_NUMERIC:
     case SCRIPT_ALLOCATE:
@@ -77,6 +78,7 @@ static int act_on_load(const struct model *model, struct diag *diag)
             diag_set(diag, "%s", rule->text);
             return MODEL_REFUSED;
         case SCRIPT_SLOW:
+        case SCRIPT_WAIT:
         case SCRIPT_STALL:
             fake_nap_ms(rule->number);
             break;

@@ -53,8 +53,9 @@ struct fake_step {
     uint32_t at;         /* index of the entry under the cursor */
     bool is_entered;     /* its rules have acted */
     uint32_t slow_ms;    /* left of its slowness */
+    uint32_t wait_ms;    /* it will wait for the processor */
     bool numeric;        /* its script lets sampling fail */
-    uint64_t run_us;     /* of this step so far */
+    uint64_t device_us;  /* of this step so far, without waiting */
     uint64_t longest_us; /* longest of its parts */
     uint32_t n_allocs;   /* allocations that its script reports */
 };
@@ -69,6 +70,7 @@ struct model {
     uint32_t n_rows;
     struct list pins; /* fake_pin::link */
     struct fake_step steps[STEP_MAX];
+    uint64_t waited_us; /* in the present run of a step, or the last one */
 };
 
 /* Returns the sequence @id, or NULL. 0 finds an empty slot. */

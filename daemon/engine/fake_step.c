@@ -1,5 +1,5 @@
 /*
- * Steps of the fake model: a part is an entry, or a millisecond of a slow one
+ * Steps of the fake model: a part is an entry, a millisecond of a slow one, or the wait of one that waits
  */
 #include "engine/fake_model.h"
 
@@ -115,7 +115,7 @@ void step_bound(struct model *model, uint32_t bound_us)
 
 void step_pace(const struct model *model, struct step_pace *ret_pace)
 {
-    *ret_pace = (struct step_pace){ 0 };
+    *ret_pace = (struct step_pace){ .waited_us = model->waited_us };
 }
 
 /* Source: splitmix64's finaliser. */
@@ -205,6 +205,9 @@ static int act_on_entry(struct model *model, struct fake_step *step, const struc
         if (rule->action == SCRIPT_SLOW) {
             script_spend(&model->script, rule);
             step->slow_ms += rule->number;
+        } else if (rule->action == SCRIPT_WAIT) {
+            script_spend(&model->script, rule);
+            step->wait_ms += rule->number;
         } else if (rule->action == SCRIPT_ALLOCATE) {
             script_spend(&model->script, rule);
             step->n_allocs++;
@@ -250,6 +253,18 @@ static void compute(struct model *model, const struct step_entry *entry, struct 
     result->outcome = samples || n == entry->n_prefill ? STEP_ENTRY_DONE : STEP_ENTRY_UNFINISHED;
 }
 
+/* Lets a part of @ms pass. Returns the microseconds that it took. */
+static uint64_t nap(struct fake_step *step, uint32_t ms)
+{
+    uint64_t from_us = clock_mono_us();
+    uint64_t took_us;
+
+    fake_nap_ms(ms);
+    took_us = clock_mono_us() - from_us;
+    step->longest_us = num_max(step->longest_us, took_us);
+    return took_us;
+}
+
 /* Runs one entry from the cursor on. STEP_DONE, STEP_SUSPENDED, or a fault. */
 static int run_entry(struct model *model, struct fake_step *step, step_poll_fn poll, void *owner)
 {
@@ -262,6 +277,7 @@ static int run_entry(struct model *model, struct fake_step *step, step_poll_fn p
     if (!step->is_entered) {
         *result = (struct step_result){ .seq = entry->seq, .outcome = STEP_ENTRY_UNKNOWN };
         step->slow_ms = 0;
+        step->wait_ms = 0;
         step->numeric = false;
         step->is_entered = true;
         if (seq && !seq->is_stopped) {
@@ -271,11 +287,13 @@ static int run_entry(struct model *model, struct fake_step *step, step_poll_fn p
             }
         }
     }
+    if (step->wait_ms > 0) {
+        model->waited_us += nap(step, step->wait_ms);
+        step->wait_ms = 0;
+        goes_on = poll(owner);
+    }
     while (goes_on && step->slow_ms > 0 && !(seq && seq->is_stopped)) {
-        uint64_t from_us = clock_mono_us();
-
-        fake_nap_ms(1);
-        step->longest_us = num_max(step->longest_us, clock_mono_us() - from_us);
+        nap(step, 1);
         step->slow_ms--;
         goes_on = poll(owner);
     }
@@ -300,17 +318,18 @@ int step_run(struct model *model, uint64_t id, step_poll_fn poll, void *owner, s
         return err_new(-EINVAL);
     }
     step->has_run = true;
+    model->waited_us = 0;
     while (r == STEP_DONE && step->at < step->n_entries) {
         r = run_entry(model, step, poll, owner);
     }
-    step->run_us += clock_mono_us() - from_us;
+    step->device_us += clock_mono_us() - from_us - model->waited_us;
     if (r) {
         return r;
     }
     *ret_report = (struct step_report){
         .results = step->results,
         .n_results = step->n_entries,
-        .host_us = step->run_us,
+        .device_us = step->device_us,
         .longest_us = step->longest_us,
         .n_weight_passes = 1,
         .n_allocs = step->n_allocs,

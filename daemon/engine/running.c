@@ -200,18 +200,20 @@ static void send_slow(struct engine *engine, uint64_t took_us, uint64_t estimate
     engine_send(engine, &message);
 }
 
-/* Reacts to a part that took more than twice its estimate: halves the next part at once, and reports it once a step. */
+/* Reacts to a part that took more than twice its estimate: halves the next part at once, and reports it once a step.
+ * Waiting for others is not slowness. */
 static void watch_pace(struct engine *engine, uint64_t ran_us)
 {
     const struct begun *begun = engine->running;
-    uint64_t held_us = begun->held_us + ran_us;
     struct step_pace pace;
+    uint64_t held_us;
 
     step_pace(engine->model, &pace);
-    if (pace.estimated_us >= SLOW_LEAST_US && pace.took_us > 2 * pace.estimated_us) {
+    held_us = begun->held_us + ran_us - num_min(pace.waited_us, ran_us);
+    if (pace.estimated_us >= SLOW_LEAST_US && pace.device_us > 2 * pace.estimated_us) {
         engine->n_halvings = 1;
         if (!begun->is_slow) {
-            send_slow(engine, pace.took_us, pace.estimated_us);
+            send_slow(engine, pace.device_us, pace.estimated_us);
         }
         return;
     }
@@ -236,14 +238,24 @@ static bool goes_on(void *owner)
     return engine->end == ENGINE_GOES_ON && !engine->must_suspend;
 }
 
+/* Ends the run of @begun. Returns how long it held the processor: all the time that it did not wait for others. */
+static uint64_t end_run(struct begun *begun)
+{
+    uint64_t ran_us = clock_mono_us() - begun->began_us;
+    uint64_t held_us = ran_us - num_min(begun->waited_us, ran_us);
+
+    begun->held_us += held_us;
+    return held_us;
+}
+
 static void send_suspended(struct engine *engine, struct begun *begun)
 {
     Sotto__Engine__Suspended suspended = SOTTO__ENGINE__SUSPENDED__INIT;
     Sotto__Engine__FromEngine message = SOTTO__ENGINE__FROM_ENGINE__INIT;
 
     suspended.step = begun->id;
-    suspended.held_us = clock_mono_us() - begun->began_us;
-    begun->held_us += suspended.held_us;
+    suspended.held_us = end_run(begun);
+    suspended.waited_us = begun->waited_us;
     message.body_case = SOTTO__ENGINE__FROM_ENGINE__BODY_SUSPENDED;
     message.suspended = &suspended;
     engine_send(engine, &message);
@@ -261,7 +273,8 @@ static void send_done(struct engine *engine, struct begun *begun, const struct s
     model_figures(engine->model, &figures);
     message.body_case = SOTTO__ENGINE__FROM_ENGINE__BODY_STEP_DONE;
     message.step_done = step_reply_fill(&engine->step_reply, begun->id, report, &engine->seq_table, &figures);
-    message.step_done->held_us = clock_mono_us() - begun->began_us;
+    message.step_done->held_us = end_run(begun);
+    message.step_done->waited_us = begun->waited_us;
     begun->is_there = false;
     engine_send(engine, &message);
 }
@@ -280,6 +293,7 @@ static bool is_prevented(struct engine *engine, struct begun *begun)
 void engine_run_step(struct engine *engine, struct begun *begun, uint64_t from_us)
 {
     struct step_report report;
+    struct step_pace pace;
     int r;
 
     assert(begun->is_there && !engine->running);
@@ -287,6 +301,7 @@ void engine_run_step(struct engine *engine, struct begun *begun, uint64_t from_u
     engine->must_suspend = false;
     engine->waiting.n = 0;
     begun->began_us = from_us;
+    begun->waited_us = 0;
     if (is_prevented(engine, begun)) {
         engine->running = NULL;
         return;
@@ -300,6 +315,8 @@ void engine_run_step(struct engine *engine, struct begun *begun, uint64_t from_u
     if (engine->end != ENGINE_GOES_ON) {
         return;
     }
+    step_pace(engine->model, &pace);
+    begun->waited_us = pace.waited_us;
     if (r == STEP_SUSPENDED) {
         send_suspended(engine, begun);
     } else if (r == STEP_DONE) {

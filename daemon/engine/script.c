@@ -19,13 +19,13 @@ static const struct action_row {
     const char *word;
     enum argument argument;
 } actions[SCRIPT_ACTION_COUNT] = {
-    [SCRIPT_TOKENS] = { "tokens", LIST },        [SCRIPT_CRASH] = { "crash", NOTHING },
-    [SCRIPT_KILL] = { "kill", NOTHING },         [SCRIPT_EXIT] = { "exit", NOTHING },
-    [SCRIPT_HANG] = { "hang", NOTHING },         [SCRIPT_SLOW] = { "slow", NUMBER },
-    [SCRIPT_STALL] = { "stall", NUMBER },        [SCRIPT_NUMERIC] = { "numeric", NOTHING },
-    [SCRIPT_ALLOCATE] = { "allocate", NOTHING }, [SCRIPT_GARBAGE] = { "garbage", NOTHING },
-    [SCRIPT_FAULT] = { "fault", TEXT },          [SCRIPT_HOPELESS] = { "hopeless", TEXT },
-    [SCRIPT_REFUSE] = { "refuse", REFUSAL },
+    [SCRIPT_TOKENS] = { "tokens", LIST },      [SCRIPT_CRASH] = { "crash", NOTHING },
+    [SCRIPT_KILL] = { "kill", NOTHING },       [SCRIPT_EXIT] = { "exit", NOTHING },
+    [SCRIPT_HANG] = { "hang", NOTHING },       [SCRIPT_SLOW] = { "slow", NUMBER },
+    [SCRIPT_WAIT] = { "wait", NUMBER },        [SCRIPT_STALL] = { "stall", NUMBER },
+    [SCRIPT_NUMERIC] = { "numeric", NOTHING }, [SCRIPT_ALLOCATE] = { "allocate", NOTHING },
+    [SCRIPT_GARBAGE] = { "garbage", NOTHING }, [SCRIPT_FAULT] = { "fault", TEXT },
+    [SCRIPT_HOPELESS] = { "hopeless", TEXT },  [SCRIPT_REFUSE] = { "refuse", REFUSAL },
 };
 
 static const struct {

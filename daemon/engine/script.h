@@ -13,13 +13,15 @@
  *     when ID [at A] do ACTION for a sequence with the token ID in its prompt
  *
  * A is `open`, or the index of the answer's token (0 first) that triggers the action when it is sampled; without it,
- * the first step that works for the sequence does (every step, for `slow`). `once PATH` before `do` lets a rule act a
- * single time over all restarts: it writes a byte into the file at PATH, and a file that has one turns it off.
+ * the first step that works for the sequence does (every step, for `slow` and `wait`). `once PATH` before `do` lets a
+ * rule act a single time over all restarts: it writes a byte into the file at PATH, and a file that has one turns it
+ * off.
  *
  *     tokens ID,ID,...         the answer begins with these, then goes on by the hash
  *     crash | kill | exit      abort(), SIGKILL, or an exit with code 3
  *     hang                     orders are no longer read
  *     slow MS                  the step takes so much longer, in parts of a millisecond
+ *     wait MS                  it waits so much longer for others to leave the processor, as one part
  *     stall MS                 load: so long without progress, then it goes on
  *     numeric                  the sampler finds no finite logit
  *     allocate                 a step allocates, and reports it
@@ -43,6 +45,7 @@ enum script_action {
     SCRIPT_EXIT,
     SCRIPT_HANG,
     SCRIPT_SLOW,
+    SCRIPT_WAIT,
     SCRIPT_STALL,
     SCRIPT_NUMERIC,
     SCRIPT_ALLOCATE,

@@ -88,8 +88,6 @@ Sotto__Engine__StepDone *step_reply_fill(struct step_reply *step_reply, uint64_t
     done->id = id;
     done->n_entries = report->n_results;
     done->entries = step_reply->entries;
-    done->host_us = report->host_us;
-    done->device_us = report->device_us;
     done->longest_us = (uint32_t)report->longest_us;
     done->n_phase_us = STEP_PHASE_COUNT;
     done->phase_us = step_reply->phase_us;

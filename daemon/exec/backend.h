@@ -115,7 +115,8 @@ struct exec_ops {
     /* Takes the new rows in program->batch. The scratch memory may be another one than at the last time. */
     void (*bind)(struct exec_program *program);
 
-    /* Runs or queues the next parts from the cursor on, and moves it by exec_advance(). */
+    /* Runs or queues the next parts from the cursor on, and moves it by exec_advance(). Sets figures.estimated_ns, and
+     * figures.device_ns by the end of wait(): from the device's own timestamps, where others can use it as well. */
     int (*submit)(struct exec_program *program, uint32_t n_parts, uint32_t bound_us, uint64_t *ret_ticket);
     int (*wait)(struct exec *exec, uint64_t ticket, uint32_t timeout_ms);
 

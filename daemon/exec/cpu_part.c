@@ -168,11 +168,13 @@ int cpu_submit(struct exec_program *program, uint32_t n_parts, uint32_t bound_us
     uint8_t phase = exec_phase(program);
     uint64_t most_ns = (bound_us ? bound_us : BOUND_US) * UINT64_C(1000);
     uint64_t estimated_ns = 0;
+    uint64_t began_us = clock_mono_us();
 
     do {
         estimated_ns += run_part(cpu, program, most_ns - estimated_ns, bound_us > 0);
     } while (--n_parts > 0 && estimated_ns < most_ns / 2 && exec_is_left(program) && exec_phase(program) == phase);
     program->figures.estimated_ns = estimated_ns;
+    program->figures.device_ns = (clock_mono_us() - began_us) * 1000;
     *ret_ticket = ++cpu->n_tickets;
     return 0;
 }

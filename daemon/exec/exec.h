@@ -294,9 +294,11 @@ int exec_fetch(struct exec_program *program, uint32_t slot, struct exec_view *re
 struct exec_figures {
     uint64_t n_parts;      /* run since exec_bind() */
     uint64_t estimated_ns; /* of the last submission, by the measured speed of such parts; 0: unknown */
+    uint64_t device_ns; /* that the device worked for the last submission; it may have waited longer for the device */
     uint64_t weight_bytes; /* read by matrix products since exec_bind(), each time they were read */
 };
 
+/* Reads the figures. What a submission took is known once it was waited for. */
 void exec_figures(const struct exec_program *program, struct exec_figures *ret_figures);
 
 /* Returns the bytes of the weights of all matrix products of the program, each op once. */

@@ -6,7 +6,7 @@
  * be: a page that is mixed up or not rewritten shows in the answer.
  *
  * Without a script the favoured token is a hash of all tokens. The script is a text file with a rule a line; "#" begins
- * a comment. The first rule that holds for a row decides; after `slow` the search goes on.
+ * a comment. The first rule that holds for a row decides; after `slow` and `wait` the search goes on.
  *
  *     CONDITION ACTION
  *     always | after ID | at POSITION | has ID     (last token; position of the row; any token of the sequence)
@@ -17,8 +17,10 @@
  *     one-nan | two-inf            the hash's logits, but the favoured is NaN; the favoured and the next are +inf
  *     crash | hang                 the process crashes or hangs when it computes such a row (also one of a prompt)
  *     slow MS                      computing such a row takes so long
+ *     wait MS                      the submission with such a row waits so long for the device
  */
 #include "base/clean.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "exec/host.h"
@@ -48,6 +50,7 @@ enum act {
     ACT_CRASH,
     ACT_HANG,
     ACT_SLOW,
+    ACT_WAIT,
     ACT_COUNT,
 };
 
@@ -68,6 +71,7 @@ static const struct word acts[ACT_COUNT] = {
     [ACT_NAN] = { "nan", false },     [ACT_INF] = { "inf", false },         [ACT_MINUS_INF] = { "-inf", false },
     [ACT_EQUAL] = { "equal", false }, [ACT_ONE_NAN] = { "one-nan", false }, [ACT_TWO_INF] = { "two-inf", false },
     [ACT_CRASH] = { "crash", false }, [ACT_HANG] = { "hang", false },       [ACT_SLOW] = { "slow", true },
+    [ACT_WAIT] = { "wait", true },
 };
 
 struct rule {
@@ -81,6 +85,7 @@ struct fake {
     struct rule rules[RULES_MAX];
     uint32_t n_rules;
     uint64_t n_tickets;
+    uint64_t waited_us; /* by the present submission */
 };
 
 /* ---- script ---- */
@@ -241,11 +246,20 @@ static bool rule_holds(const struct exec_program *program, uint32_t row, const s
     return false;
 }
 
+/* Lets @ms pass. Returns the microseconds that did. */
+static uint64_t pass_ms(uint32_t ms)
+{
+    uint64_t from_us = clock_mono_us();
+
+    nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000L }, NULL);
+    return clock_mono_us() - from_us;
+}
+
 /* Returns the rule that decides the row's logits, or NULL for the default. With @computes the row is being computed,
  * and rules that act do so. */
 static const struct rule *find_rule(const struct exec_program *program, uint32_t row, bool computes)
 {
-    const struct fake *fake = program->exec->private;
+    struct fake *fake = program->exec->private;
 
     for (uint32_t i = 0; i < fake->n_rules; i++) {
         const struct rule *rule = &fake->rules[i];
@@ -253,9 +267,11 @@ static const struct rule *find_rule(const struct exec_program *program, uint32_t
         if (!rule_holds(program, row, rule)) {
             continue;
         }
-        if (rule->act == ACT_SLOW) {
+        if (rule->act == ACT_SLOW || rule->act == ACT_WAIT) {
             if (computes) {
-                nanosleep(&(struct timespec){ rule->act_number / 1000, rule->act_number % 1000 * 1000000L }, NULL);
+                uint64_t took_us = pass_ms(rule->act_number);
+
+                fake->waited_us += rule->act == ACT_WAIT ? took_us : 0;
             }
             continue;
         }
@@ -334,6 +350,7 @@ static void write_logits(const struct exec_program *program, uint32_t row, float
     case ACT_CRASH:
     case ACT_HANG:
     case ACT_SLOW:
+    case ACT_WAIT:
     case ACT_COUNT:
         break;
     }
@@ -369,7 +386,9 @@ static int submit(struct exec_program *program, uint32_t n_parts, uint32_t bound
 {
     struct fake *fake = program->exec->private;
     uint8_t phase = exec_phase(program);
+    uint64_t began_us = clock_mono_us();
 
+    fake->waited_us = 0;
     for (uint32_t i = 0; i < n_parts && exec_is_left(program) && exec_phase(program) == phase; i++) {
         const struct exec_op *op = &program->ops[program->op];
 
@@ -380,6 +399,7 @@ static int submit(struct exec_program *program, uint32_t n_parts, uint32_t bound
         }
         exec_advance(program, 0, true);
     }
+    program->figures.device_ns = (clock_mono_us() - began_us - fake->waited_us) * 1000;
     *ret_ticket = ++fake->n_tickets;
     return 0;
 }

@@ -57,6 +57,7 @@ static const char *const mode_names[] = {
 static const char *const cause_names[] = {
     [GOVERNOR_FREE] = "free",
     [GOVERNOR_GRAPHICS] = "graphics",
+    [GOVERNOR_CONTENTION] = "contention",
     [GOVERNOR_HINT] = "hint",
     [GOVERNOR_HEAT] = "heat",
     [GOVERNOR_TRIP] = "trip",
@@ -311,6 +312,11 @@ static void follow_usual(struct governor *governor, double elapsed_s)
         }
         governor->limits[i].usual_permille = (uint32_t)governor->usual[i];
     }
+}
+
+void governor_on_slice(struct governor *governor, uint64_t ended_us, uint64_t held_us, uint64_t waited_us)
+{
+    yield_on_slice(&governor->yield, &governor->policy, ended_us, held_us, waited_us);
 }
 
 bool governor_tick(struct governor *governor, const struct governor_input *input)

@@ -21,10 +21,11 @@
 
 /* How well an input is seen. An unknown input is never taken for idle or cool. */
 enum governor_sight {
-    GOVERNOR_NONE,  /* the machine has none and policy names none: nothing to protect */
-    GOVERNOR_EARLY, /* graphics only: it exists and its first reading is on the way: neither idle nor lost */
-    GOVERNOR_SEEN,  /* read at at_us */
-    GOVERNOR_BLIND, /* it exists, or policy demands it, and it can't be read */
+    GOVERNOR_NONE,   /* the machine has none and policy names none: nothing to protect */
+    GOVERNOR_EARLY,  /* graphics only: it exists and its first reading is on the way: neither idle nor lost */
+    GOVERNOR_UNTOLD, /* graphics only: its driver reports no load; the delay of our own work shows it (contention.h) */
+    GOVERNOR_SEEN,   /* read at at_us */
+    GOVERNOR_BLIND,  /* it exists, or policy demands it, and it can't be read */
 };
 
 #define GOVERNOR_ZONES_MAX HEAT_ZONES_MAX
@@ -77,7 +78,6 @@ struct governor_input {
     uint32_t pressure_permille;        /* PSI memory "some" of ten seconds */
     bool is_asleep;                    /* from PrepareForSleep until the system is awake */
     uint64_t held_us[PROCESSOR_COUNT]; /* our work since the last tick */
-    uint32_t delay_permille;           /* duration of our submissions, of the estimate; 0: none ended */
 };
 
 /* The bound that one cause sets. The tightest of all wins. */
@@ -134,6 +134,10 @@ void governor_configure(struct governor *governor, const struct governor_policy 
 /* To be called after the system slept: filters start afresh with the next tick, and what was learnt of chip and
  * board stays. */
 void governor_awake(struct governor *governor);
+
+/* Takes in a slice on the GPU that has ended at @ended_us: it waited @waited_us for others to leave the GPU, then held
+ * it for @held_us. */
+void governor_on_slice(struct governor *governor, uint64_t ended_us, uint64_t held_us, uint64_t waited_us);
 
 /* Makes one tick. Returns true if a mode or a cause changed, which is worth an event. Uneven periods are allowed;
  * after a gap above a second (sleep, no work) the filters start afresh. */

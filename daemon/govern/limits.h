@@ -30,9 +30,10 @@ enum governor_mode {
 enum governor_cause {
     GOVERNOR_FREE, /* there is no bound */
     GOVERNOR_GRAPHICS,
-    GOVERNOR_HINT, /* a compositor reported it */
-    GOVERNOR_HEAT, /* the controller holds the target */
-    GOVERNOR_TRIP, /* a trip point of the kernel is near or passed */
+    GOVERNOR_CONTENTION, /* our own work waits for others, and no driver reports their load */
+    GOVERNOR_HINT,       /* a compositor reported it */
+    GOVERNOR_HEAT,       /* the controller holds the target */
+    GOVERNOR_TRIP,       /* a trip point of the kernel is near or passed */
     GOVERNOR_POWER,
     GOVERNOR_PRESSURE,
     GOVERNOR_SLEEP,

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #define FALL_S         0.1     /* time constant of a falling load: six frames at 60 Hz */
+#define UNTOLD_FALL_S  0.25    /* where our own waiting shows it: samples are few beside a full screen */
 #define MOVES          0.01    /* a lower load is only the hand of a clock */
 #define ACTIVE_US      1000000 /* the screen counts as active this long after a change, as animations come in runs */
 #define CROWDED        0.95
@@ -12,8 +13,6 @@
 #define COURAGE_S      10.0   /* time constant of its recovery */
 #define SLICE_LEAST_US 250    /* a submission costs tens of us; with shorter slices there would be nothing else */
 #define GATED          50     /* permille: this little is left to realtime only */
-#define DELAY_NOISE    1.25   /* our own submissions take up to this factor longer without other users */
-#define DELAY_FALL_S   1.0    /* a delay is seen only when we submit */
 #define MISSES_MOST    3u     /* in one tick: courage is at its least then */
 #define ANNOUNCED_S    2.0    /* clients of an announced phase are seen by then: walks for new ones are 2 s apart */
 
@@ -38,13 +37,11 @@ static double load_seen(const struct governor_input *input)
     return clamp(busy + input->graphics.blind_permille / 1000.0);
 }
 
-/* Estimates the load from our own submissions if no load can be read: one that took twice its time shared the GPU
- * with an equal. */
-static double load_felt(const struct governor_input *input)
+/* True if our own work shows the load: no driver reports it, or not yet, or policy says that nothing hangs on it. */
+static bool is_untold(const struct governor_policy *policy, const struct governor_input *input)
 {
-    double delay = input->delay_permille / 1000.0;
-
-    return delay > DELAY_NOISE ? clamp(1.0 - 1.0 / delay) : 0.0;
+    return input->graphics.sight == GOVERNOR_UNTOLD || input->graphics.sight == GOVERNOR_EARLY ||
+           (input->graphics.sight == GOVERNOR_BLIND && policy->trusts_blind);
 }
 
 static double load_of(struct yield *yield, const struct governor_policy *policy, const struct governor_input *input,
@@ -56,15 +53,15 @@ static double load_of(struct yield *yield, const struct governor_policy *policy,
 
     *ret_blind = false;
     if (input->graphics.sight == GOVERNOR_NONE) {
-        return load_felt(input);
+        return 0.0;
     }
     if (input->graphics.sight == GOVERNOR_SEEN && !is_old) {
         yield->has_seen = true;
         yield->seen = load_seen(input);
         return yield->seen;
     }
-    if (input->graphics.sight == GOVERNOR_EARLY || policy->trusts_blind) {
-        return load_felt(input);
+    if (is_untold(policy, input)) {
+        return contention_load(&yield->contention, yield->frame_us, input->now_us);
     }
     if (!is_old) {
         return yield->seen; /* within the grace time the last reading holds */
@@ -75,7 +72,7 @@ static double load_of(struct yield *yield, const struct governor_policy *policy,
 
 static void follow(struct yield *yield, const struct governor_input *input, double load, double elapsed_s)
 {
-    double fall_s = input->graphics.sight == GOVERNOR_NONE ? DELAY_FALL_S : FALL_S;
+    double fall_s = input->graphics.sight == GOVERNOR_UNTOLD ? UNTOLD_FALL_S : FALL_S;
 
     if (!yield->is_started || load >= yield->load || elapsed_s > 1.0) {
         yield->load = load;
@@ -130,20 +127,23 @@ static double frame_of(const struct governor_policy *policy, const struct govern
 }
 
 /* Sets the bound while nothing draws: longer slices. A compositor that reports to us gets half a frame, so its first
- * frame waits no longer than that; without one it is what policy allows. */
-static void bound_idle(const struct governor_policy *policy, const struct governor_input *input,
-                       struct governor_bound *ret_bound)
+ * frame waits no longer than that; without one it is what policy allows, and one frame where only our own waiting tells
+ * that something draws again. Frames that were missed keep it shorter, though the screen stands still. */
+static void bound_idle(const struct yield *yield, const struct governor_policy *policy,
+                       const struct governor_input *input, struct governor_bound *ret_bound)
 {
     bool has_compositor = input->hint.at_us > 0;
+    double frame_us = yield->frame_us;
+    double slice_us = policy->idle_slice_us;
 
     *ret_bound = (struct governor_bound){ .cause = GOVERNOR_FREE, .duty_permille = 1000 };
     if (input->graphics.sight == GOVERNOR_NONE && !has_compositor) {
         return; /* there is no screen, as far as is known */
     }
-    ret_bound->slice_us = policy->idle_slice_us;
-    if (has_compositor) {
-        ret_bound->slice_us = (uint32_t)fmin(ret_bound->slice_us, frame_of(policy, input) / 2.0);
+    if (has_compositor || input->graphics.sight == GOVERNOR_UNTOLD) {
+        slice_us = fmin(slice_us, has_compositor ? frame_us / 2.0 : frame_us);
     }
+    ret_bound->slice_us = (uint32_t)fmax(SLICE_LEAST_US, slice_us * yield->courage);
 }
 
 /* Returns the part of the duty that is ours after an announced phase. It comes back gradually, as a client that
@@ -165,7 +165,9 @@ static void bound_active(const struct yield *yield, const struct governor_policy
     double room_us = (1.0 - drawn_of(input, load)) * frame_of(policy, input);
     double slice = fmin(policy->max_slice_us, room_us / 2.0) * courage;
 
-    *ret_bound = (struct governor_bound){ .cause = GOVERNOR_GRAPHICS };
+    *ret_bound = (struct governor_bound){
+        .cause = input->graphics.sight == GOVERNOR_UNTOLD ? GOVERNOR_CONTENTION : GOVERNOR_GRAPHICS,
+    };
     if (is_blind) {
         ret_bound->cause = GOVERNOR_BLIND_GRAPHICS;
     } else if (is_hinted || courage < 1.0) {
@@ -181,6 +183,31 @@ static void bound_active(const struct yield *yield, const struct governor_policy
     ret_bound->slice_us = (uint32_t)fmax(SLICE_LEAST_US, slice);
 }
 
+/* True if it is not known yet whether the screen moves: no load was ever read, or too little was submitted of late. */
+static bool is_not_known(const struct yield *yield, const struct governor_policy *policy,
+                         const struct governor_input *input)
+{
+    switch (input->graphics.sight) {
+    case GOVERNOR_NONE:
+        return false;
+    case GOVERNOR_UNTOLD:
+        return !contention_is_known(&yield->contention, yield->frame_us, input->now_us);
+    case GOVERNOR_EARLY:
+    case GOVERNOR_SEEN:
+    case GOVERNOR_BLIND:
+        break;
+    }
+    return !yield->has_seen && !policy->trusts_blind;
+}
+
+void yield_on_slice(struct yield *yield, const struct governor_policy *policy, uint64_t ended_us, uint64_t held_us,
+                    uint64_t waited_us)
+{
+    double frame_us = yield->frame_us > 0.0 ? yield->frame_us : policy->frame_us;
+
+    contention_sample(&yield->contention, frame_us, ended_us, held_us, waited_us);
+}
+
 void yield_tick(struct yield *yield, const struct governor_policy *policy, const struct governor_input *input,
                 double elapsed_s, struct governor_bound *ret_bound)
 {
@@ -191,6 +218,7 @@ void yield_tick(struct yield *yield, const struct governor_policy *policy, const
     if (yield->known_us == 0) {
         yield->known_us = input->now_us;
     }
+    yield->frame_us = frame_of(policy, input);
     load = load_of(yield, policy, input, &is_blind);
     follow(yield, input, load, elapsed_s);
     follow_misses(yield, input, elapsed_s);
@@ -201,12 +229,12 @@ void yield_tick(struct yield *yield, const struct governor_policy *policy, const
     }
     follow_crowd(yield, input, load);
     /* A load that is not known yet is not idle: slices are short, as beside a changing screen. */
-    is_active = (input->graphics.sight != GOVERNOR_NONE && !yield->has_seen && !policy->trusts_blind) || is_blind ||
-                yield->load > MOVES || input->hint.busy_until_us > input->now_us || trust_of(yield, input) < 1.0 ||
+    is_active = is_not_known(yield, policy, input) || is_blind || yield->load > MOVES ||
+                input->hint.busy_until_us > input->now_us || trust_of(yield, input) < 1.0 ||
                 (yield->active_us > 0 && input->now_us - yield->active_us < ACTIVE_US);
     if (is_active) {
         bound_active(yield, policy, input, is_blind, ret_bound);
     } else {
-        bound_idle(policy, input, ret_bound);
+        bound_idle(yield, policy, input, ret_bound);
     }
 }

@@ -11,8 +11,7 @@
 #ifndef SOTTO_GOVERN_YIELD_H
 #define SOTTO_GOVERN_YIELD_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "govern/contention.h"
 
 struct governor_bound;
 struct governor_input;
@@ -24,14 +23,20 @@ struct yield {
     uint64_t announced_us; /* end of the last phase that a compositor announced; 0: none */
     double seen;           /* last load that was really read */
     bool has_seen;         /* there was such a reading */
-    uint64_t active_us;    /* when the screen last changed */
-    uint64_t crowded_us;   /* since when there is almost no room; 0: there is some */
-    uint64_t known_us;     /* first tick: a load never read has its grace time from then on */
-    bool is_crowded;       /* long enough to move new streams to the cores */
+    struct contention contention;
+    double frame_us;     /* as of the last tick */
+    uint64_t active_us;  /* when the screen last changed */
+    uint64_t crowded_us; /* since when there is almost no room; 0: there is some */
+    uint64_t known_us;   /* first tick: a load never read has its grace time from then on */
+    bool is_crowded;     /* long enough to move new streams to the cores */
     bool is_started;
 };
 
 void yield_init(struct yield *yield);
+
+/* Takes in a slice on the GPU, as governor_on_slice() does. */
+void yield_on_slice(struct yield *yield, const struct governor_policy *policy, uint64_t ended_us, uint64_t held_us,
+                    uint64_t waited_us);
 
 /*
  * Fills in the bound that graphics set. @elapsed_s is the time since the last tick; above 1 the filters start afresh.

@@ -113,8 +113,8 @@ static void fill_graphics(const struct machine_state *machine, const struct mach
         return;
     }
     if (!load) {
-        /* A device with an unreadable load is not idle. */
-        input->graphics.sight = view->is_alive && !has_gpu(machine) ? GOVERNOR_NONE : GOVERNOR_BLIND;
+        /* A GPU without a source of load is not idle. */
+        input->graphics.sight = !view->is_alive ? GOVERNOR_BLIND : has_gpu(machine) ? GOVERNOR_UNTOLD : GOVERNOR_NONE;
         input->graphics.at_us = view->since_us;
         return;
     }

@@ -118,7 +118,7 @@ struct model {
     struct list pins;     /* pin::link */
     struct step steps[STEP_MAX];
     uint32_t bound_us;       /* of the next part; 0: none */
-    struct step_pace pace;   /* of the last submission */
+    struct step_pace pace;   /* of the last submission and run */
     uint32_t sampling_speed; /* logits that sampling looks at in a microsecond; above 0 */
     struct model_facts facts;
     struct model_figures figures;

@@ -285,18 +285,19 @@ int step_begin(struct model *model, uint64_t id, const struct step_entry *entrie
 
 /* ---- stage one: parts ---- */
 
-static void adapt(const struct model *model, struct step *step, uint64_t took_us)
+static void adapt(const struct model *model, struct step *step, uint64_t device_us)
 {
     uint64_t most_us = model->bound_us ? num_min(model->bound_us, SUBMISSION_US_MOST) : SUBMISSION_US_MOST;
 
-    if (took_us > most_us && step->n_parts > 1) {
+    if (device_us > most_us && step->n_parts > 1) {
         step->n_parts /= 2;
-    } else if (took_us < num_min(most_us / 4, SUBMISSION_US_LEAST) && step->n_parts < model->n_parts_max) {
+    } else if (device_us < num_min(most_us / 4, SUBMISSION_US_LEAST) && step->n_parts < model->n_parts_max) {
         step->n_parts *= 2;
     }
 }
 
-static int run_parts(struct model *model, struct step *step)
+/* Runs a submission. Adds to *waited_us what it waited for others to leave the device. 0 or a fault. */
+static int run_parts(struct model *model, struct step *step, uint64_t *waited_us)
 {
     struct exec_program *program = step->program->exec;
     uint8_t phase = exec_phase(program);
@@ -304,6 +305,7 @@ static int run_parts(struct model *model, struct step *step)
     struct exec_figures figures;
     uint64_t ticket;
     uint64_t took_us;
+    uint64_t device_us;
     int r;
 
     r = exec_submit(program, step->n_parts, model->bound_us, &ticket);
@@ -318,10 +320,12 @@ static int run_parts(struct model *model, struct step *step)
     }
     took_us = clock_mono_us() - began_us;
     exec_figures(program, &figures);
-    model->pace = (struct step_pace){ .took_us = took_us, .estimated_us = figures.estimated_ns / 1000 };
-    step->report.phase_us[phase] += (uint32_t)took_us;
-    step->report.device_us += took_us;
-    adapt(model, step, took_us);
+    device_us = num_min(figures.device_ns / 1000, took_us);
+    model->pace.device_us = device_us;
+    model->pace.estimated_us = figures.estimated_ns / 1000;
+    step->report.phase_us[phase] += (uint32_t)device_us;
+    *waited_us += took_us - device_us;
+    adapt(model, step, device_us);
     return 0;
 }
 
@@ -377,20 +381,23 @@ static int run_piece(struct model *model, struct step *step)
 {
     uint64_t n_allocs = mem_n_allocs();
     uint64_t began_us = clock_mono_us();
+    uint64_t waited_us = 0;
     bool is_made = false;
     uint64_t took_us;
     int r;
 
-    model->pace = (struct step_pace){ 0 };
+    model->pace.device_us = 0;
+    model->pace.estimated_us = 0;
     if (step->stage == RESULT_NEW && parts_left(step) && !all_stopped(step)) {
-        r = run_parts(model, step);
+        r = run_parts(model, step, &waited_us);
     } else {
         r = result_go(model, step, !parts_left(step), &is_made);
         step->n_made += is_made;
         step->report.phase_us[STEP_SAMPLE] += (uint32_t)(clock_mono_us() - began_us);
     }
     took_us = clock_mono_us() - began_us;
-    step->report.host_us += took_us;
+    model->pace.waited_us += waited_us;
+    step->report.device_us += took_us - num_min(waited_us, took_us);
     step->report.longest_us = num_max(step->report.longest_us, took_us);
     step->report.n_allocs += (uint32_t)(mem_n_allocs() - n_allocs);
     return r ? err_up(r) : 0;
@@ -407,6 +414,7 @@ int step_run(struct model *model, uint64_t id, step_poll_fn poll, void *owner, s
     if (step->state == STEP_BEGUN) {
         move(step, STEP_RUNNING);
     }
+    model->pace = (struct step_pace){ 0 };
     while (step->n_made < step->n_entries) {
         r = run_piece(model, step);
         if (r) {

@@ -54,10 +54,9 @@ enum step_phase { STEP_EMBED, STEP_QKV, STEP_ATTEND, STEP_OUTPUT, STEP_FFN, STEP
 struct step_report {
     const struct step_result *results; /* one for each entry, in the same order; valid until the next step begins */
     uint32_t n_results;
-    uint64_t host_us;
-    uint64_t device_us;
-    uint32_t phase_us[STEP_PHASE_COUNT];
-    uint64_t longest_us; /* longest time between two polls */
+    uint64_t device_us;                  /* in all runs, less what submissions waited for others */
+    uint32_t phase_us[STEP_PHASE_COUNT]; /* of it */
+    uint64_t longest_us;                 /* longest time between two polls */
     uint32_t n_weight_passes;
     uint32_t n_allocs;
 };
@@ -85,10 +84,11 @@ int step_run(struct model *model, uint64_t id, step_poll_fn poll, void *owner, s
  * longer than estimated are cut finer the next time. */
 void step_bound(struct model *model, uint32_t bound_us);
 
-/* Time of the submission that the current poll follows. */
+/* Times of the submission before the current poll, and of the run of a step that is going on or was the last. */
 struct step_pace {
-    uint64_t took_us;
-    uint64_t estimated_us;
+    uint64_t device_us;    /* the device worked for the submission */
+    uint64_t estimated_us; /* the same, as estimated; 0: unknown */
+    uint64_t waited_us;    /* all submissions of the run waited for others to leave the device */
 };
 
 void step_pace(const struct model *model, struct step_pace *ret_pace);

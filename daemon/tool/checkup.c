@@ -143,9 +143,7 @@ static void advise_of_load(struct checkup *checkup)
     }
     snprintf(device.driver, sizeof(device.driver), "%.23s", checkup->devices[checkup->chosen].driver);
     if (!channel || channel->now.state == READING_ABSENT) {
-        advise(checkup,
-               "the load of the GPU can't be read: sotto assumes that it is busy, and goes by the delay of its own "
-               "work%s%s",
+        advise(checkup, "no driver reports the load of the GPU: sotto goes by how long its own work waits for it%s%s",
                load_note(&device) ? "; " : "", load_note(&device) ? load_note(&device) : "");
     } else if (channel->now.blind_permille > 0 && checkup->is_machine && geteuid() != 0) {
         advise(checkup, "this user can't see %u.%u %% of the load of the GPU; the service sotto-sense can",

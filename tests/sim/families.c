@@ -183,6 +183,15 @@ static void make_hint(struct scenario *scenario, struct rng *rng)
     scenario->screen.tells = 1;
 }
 
+/* Makes a screen on a GPU that reports no load. */
+static void make_untold(struct scenario *scenario, struct rng *rng)
+{
+    static void (*const makers_of[])(struct scenario *, struct rng *) = { make_steady, make_step, make_hint };
+
+    makers_of[rng_next(rng) % 3](scenario, rng);
+    scenario->sense.has_load = 0;
+}
+
 /* ---- heat */
 
 /* Returns the power that brings the chip to its target. */
@@ -280,7 +289,9 @@ static void make_models(struct scenario *scenario, struct rng *rng)
     if (rng_chance(rng, 500)) {
         make_screen(scenario, rng, 600);
     } else {
-        scenario->sense.has_load = rng_chance(rng, 300); /* without, no slice is bounded */
+        /* Without a GPU no slice is bounded. */
+        scenario->sense.has_load = rng_chance(rng, 300);
+        scenario->chip.cores = !scenario->sense.has_load;
     }
     add_voice(scenario, rng, 1);
     add_documents(scenario, rng, rng_between(rng, 1, 4))->engine = 1;
@@ -518,7 +529,7 @@ static void (*const makers[FAMILY_COUNT])(struct scenario *scenario, struct rng 
     [FAMILY_FAIR] = make_fair,     [FAMILY_DEADLINE] = make_deadline,   [FAMILY_IDLE] = make_idle,
     [FAMILY_STARVE] = make_starve, [FAMILY_FAULT] = make_fault,         [FAMILY_CHAOS] = make_chaos,
     [FAMILY_SHARE] = make_share,   [FAMILY_CLOCKS] = make_clocks,       [FAMILY_BURSTS] = make_bursts,
-    [FAMILY_TWINS] = make_twins,
+    [FAMILY_TWINS] = make_twins,   [FAMILY_UNTOLD] = make_untold,
 };
 
 void scenario_make(struct scenario *scenario, uint64_t seed, enum family family)

@@ -9,6 +9,7 @@ const struct invariant_row invariants[INVARIANT_COUNT] = {
     [INVARIANT_FRAMES] = { "frames", "none because of us", "frames", EVERY, false },
     [INVARIANT_STEP] = { "step", "one sampling period and one slice", "frames", EVERY, false },
     [INVARIANT_HINT] = { "hint", "one frame", "frames", EVERY, false },
+    [INVARIANT_UNTOLD] = { "untold", "one, and one in 200, because of us", "frames", EVERY, false },
     [INVARIANT_HEAT] = { "heat", "2 degrees", "degrees", EVERY, false },
     [INVARIANT_CYCLE] = { "cycle", "half a degree", "degrees", EVERY, false },
     [INVARIANT_HOT] = { "hot", "as without us", "degrees", EVERY, false },

@@ -17,6 +17,7 @@ enum invariant {
     INVARIANT_FRAMES,   /* frames missed because of us, in steady load */
     INVARIANT_STEP,     /* the same after graphics grew, unannounced */
     INVARIANT_HINT,     /* and announced */
+    INVARIANT_UNTOLD,   /* in steady load that no driver reports */
     INVARIANT_HEAT,     /* no warmer than a chip that we leave alone */
     INVARIANT_CYCLE,    /* settled temperature does not swing */
     INVARIANT_HOT,      /* a hot start falls no slower than without us */

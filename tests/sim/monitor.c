@@ -6,6 +6,12 @@
 /* Rounding of times that sottod and an engine exchange in microseconds. */
 #define ROUNDED_NS (3 * TIMELINE_US)
 
+/* In steady load that no driver reports, one of so many frames may be missed because of us. */
+#define UNTOLD_FRAMES 200u
+
+/* How many of our slices must meet a growth before it is acted upon: one waits, and its successor may run already. */
+#define UNTOLD_SLICES 2u
+
 /* The governor's own filters settle within this after graphics grew. */
 #define SETTLED_NS TIMELINE_S
 
@@ -33,7 +39,7 @@ void monitor_init(struct monitor *monitor, struct timeline *timeline, const stru
     *monitor = (struct monitor){
         .timeline = timeline,
         .scenario = scenario,
-        .window.judges = INVARIANT_FRAMES,
+        .window.judges = scenario->sense.has_load ? INVARIANT_FRAMES : INVARIANT_UNTOLD,
         .second_is_ours = true,
     };
     for (size_t i = 0; i < SERVER_ENGINES; i++) {
@@ -273,12 +279,15 @@ static uint64_t allowed_misses(const struct monitor *monitor)
 {
     const struct governor_limits *limits = monitor_limits_at(monitor, monitor->timeline->now_ns);
 
+    uint64_t slice_ns = limits->slice_us * TIMELINE_US + (uint64_t)monitor->scenario->chip.part_us * TIMELINE_US;
+
     if (is_announced(monitor)) {
         return 1;
     }
-    return num_div_up(read_within_ns(monitor) + limits->slice_us * TIMELINE_US +
-                          (uint64_t)monitor->scenario->chip.part_us * TIMELINE_US,
-                      monitor->gpu->period_ns);
+    if (!monitor->scenario->sense.has_load) {
+        return num_div_up(UNTOLD_SLICES * slice_ns + SENSORS_BUSY_NS, monitor->gpu->period_ns);
+    }
+    return num_div_up(read_within_ns(monitor) + slice_ns, monitor->gpu->period_ns);
 }
 
 static void close_window(struct monitor *monitor)
@@ -288,24 +297,29 @@ static void close_window(struct monitor *monitor)
     int64_t theirs = (int64_t)(monitor->alone->n_missed - window->n_theirs);
     int64_t blame = ours - theirs;
 
+    if (window->judges == INVARIANT_UNTOLD) {
+        window->n_allowed = 1 + (monitor->gpu->n_frames - window->n_frames) / UNTOLD_FRAMES;
+    }
     if (window->judges < INVARIANT_COUNT && monitor->gpu->n_frames > 0) {
         tally_add(&monitor->tallies, window->judges, (double)blame, blame > (int64_t)window->n_allowed,
                   (double)window->from_ns / 1e9);
     }
     *window = (struct monitor_window){
-        .judges = INVARIANT_FRAMES,
+        .judges = monitor->scenario->sense.has_load ? INVARIANT_FRAMES : INVARIANT_UNTOLD,
         .from_ns = monitor->timeline->now_ns,
+        .n_frames = monitor->gpu->n_frames,
         .n_ours = monitor->gpu->n_missed,
         .n_theirs = monitor->alone->n_missed,
     };
 }
 
-/* True if frames are promised: not when blind, or when policy keeps a share for voice whatever the screen needs. */
+/* True if frames are promised: not when blind, when policy keeps a share for voice whatever the screen needs, or when
+ * no load is reported and our work, on the cores, waits for no frame. */
 static bool are_promised(const struct monitor *monitor)
 {
     const struct scenario *scenario = monitor->scenario;
 
-    return scenario->sense.has_load && scenario->policy.min_share_permille == 0 &&
+    return (scenario->sense.has_load || !scenario->chip.cores) && scenario->policy.min_share_permille == 0 &&
            !monitor->sensors->is_gone[MISHAP_LOAD_GONE];
 }
 

@@ -22,10 +22,11 @@ struct monitor_limits {
 
 /* Frames missed between two moments. */
 struct monitor_window {
-    enum invariant judges; /* FRAMES, STEP or HINT; INVARIANT_COUNT: none */
+    enum invariant judges; /* FRAMES, UNTOLD, STEP or HINT; INVARIANT_COUNT: none */
     uint64_t to_ns;        /* for STEP and HINT */
     uint64_t n_allowed;
-    uint64_t n_ours; /* at its beginning */
+    uint64_t n_frames; /* at its beginning */
+    uint64_t n_ours;
     uint64_t n_theirs;
     uint64_t from_ns;
 };

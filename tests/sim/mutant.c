@@ -34,6 +34,8 @@ const struct mutant_row mutants[MUTANT_COUNT] = {
     [MUTANT_EARLY_RETRY] = { "early-retry", "refused requests are told the least time", FAMILY_OVERLOAD,
                              INVARIANT_TOLD },
     [MUTANT_LOST_SLOT] = { "lost-slot", "a lost engine takes one of its slots with it", FAMILY_FAULT, INVARIANT_LEAK },
+    [MUTANT_WALL] = { "wall", "waiting for frames counts as work", FAMILY_STEADY, INVARIANT_FIRST },
+    [MUTANT_NUMB] = { "numb", "waiting for frames is not noticed", FAMILY_UNTOLD, INVARIANT_UNTOLD },
 };
 
 /* A shorter pause, as the share of time that it leaves. */
@@ -98,6 +100,16 @@ void mutant_limits(enum mutant mutant, struct governor_limits *limits)
     default: /* the others affect something else */
         break;
     }
+}
+
+uint64_t mutant_holds(enum mutant mutant, uint64_t held_us, uint64_t waited_us)
+{
+    return mutant == MUTANT_WALL ? held_us + waited_us : held_us;
+}
+
+uint64_t mutant_feels(enum mutant mutant, uint64_t waited_us)
+{
+    return mutant == MUTANT_NUMB ? 0 : waited_us;
 }
 
 uint64_t mutant_tells(enum mutant mutant, uint64_t retry_us)

@@ -38,6 +38,8 @@ enum mutant {
     MUTANT_WIND_UP,
     MUTANT_EARLY_RETRY,
     MUTANT_LOST_SLOT,
+    MUTANT_WALL,
+    MUTANT_NUMB,
     MUTANT_COUNT,
 };
 
@@ -55,6 +57,12 @@ extern const struct mutant_row mutants[MUTANT_COUNT];
 void mutant_blinds(enum mutant mutant, struct governor_input *input);
 void mutant_forgets(enum mutant mutant, struct governor *governor);
 void mutant_limits(enum mutant mutant, struct governor_limits *limits);
+
+/* Returns the time that a run is charged for, which held the device after it had waited for it. */
+uint64_t mutant_holds(enum mutant mutant, uint64_t held_us, uint64_t waited_us);
+
+/* Returns the wait that the governor is told of. */
+uint64_t mutant_feels(enum mutant mutant, uint64_t waited_us);
 uint64_t mutant_tells(enum mutant mutant, uint64_t retry_us);
 void mutant_charges(enum mutant mutant, struct job *job, uint64_t served);
 

@@ -36,6 +36,7 @@ enum family {
     FAMILY_CLOCKS, /* clocks that halve and recover, beside a screen or on a warm chip */
     FAMILY_BURSTS, /* work in bursts against a temperature */
     FAMILY_TWINS,  /* as fair, on two models */
+    FAMILY_UNTOLD, /* as steady, step and hint, on a GPU that reports no load */
     FAMILY_COUNT,
 };
 

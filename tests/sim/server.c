@@ -39,11 +39,6 @@ static void tick(struct server *server)
         input.held_us[i] = server->held_us[i];
         server->held_us[i] = 0;
     }
-    if (server->estimated_us > 0.0) {
-        input.delay_permille = (uint32_t)(1000.0 * server->took_us / server->estimated_us);
-    }
-    server->took_us = 0.0;
-    server->estimated_us = 0.0;
     mutant_blinds(server->mutant, &input);
     governor_tick(&server->governor, &input);
     mutant_forgets(server->mutant, &server->governor);

@@ -100,8 +100,6 @@ struct server {
     struct timeline_event tick;
     struct timeline_event restart[SERVER_ENGINES];
     uint64_t held_us[PROCESSOR_COUNT]; /* since the last tick */
-    double took_us;                    /* of steps since the last tick */
-    double estimated_us;
     uint64_t ticked_ns;
     uint64_t worked_ns; /* when there was last work */
     uint64_t settled_us;

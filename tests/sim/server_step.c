@@ -179,25 +179,33 @@ static bool is_whole(const struct plan *plan, const struct engine_work *work)
     return n_rows == plan->n_rows;
 }
 
+/* Counts a run that has ended. Returns the time that it is charged for. */
+static uint64_t count_run(struct server *server, const struct engine_message *answer)
+{
+    uint64_t held_us = mutant_holds(server->mutant, answer->held_us, answer->waited_us);
+
+    server->held_us[server_processor(server)] += held_us;
+    if (server_processor(server) == PROCESSOR_GPU) {
+        governor_on_slice(&server->governor, server_now_us(server), held_us,
+                          mutant_feels(server->mutant, answer->waited_us));
+    }
+    return held_us;
+}
+
 static void on_done(struct server *server, struct engine *engine, const struct engine_message *answer)
 {
     struct engine_queue *eq = &server->eqs[engine->number];
     struct dispatch_step *step =
-        dispatch_on_done(&server->dispatch, eq, answer->id, answer->held_us, server_now_us(server));
+        dispatch_on_done(&server->dispatch, eq, answer->id, count_run(server, answer), server_now_us(server));
 
     if (!step) {
         monitor_on_nonsense(server->monitor);
         return;
     }
-    server->held_us[server_processor(server)] += answer->held_us;
     if (is_whole(&step->plan, answer->work)) {
-        if (server_processor(server) == PROCESSOR_GPU && eq->cost.n_learnt >= COST_YOUNG) {
-            server->took_us += (double)answer->took_us;
-            server->estimated_us += step->plan.estimated_ns / 1000.0;
-        }
-        monitor_on_step(server->monitor, engine, &step->plan, answer->took_us);
+        monitor_on_step(server->monitor, engine, &step->plan, step->held_us);
         if (server->mutant != MUTANT_NO_LEARN) {
-            cost_learn(&eq->cost, &step->plan.load, answer->took_us * 1000);
+            cost_learn(&eq->cost, &step->plan.load, step->held_us * 1000);
         }
     }
     for (uint32_t i = 0; i < step->plan.n_entries; i++) {
@@ -228,8 +236,8 @@ void server_on_answer(void *owner, struct engine *engine, const struct engine_me
         on_done(server, engine, answer);
         break;
     case ENGINE_SUSPENDED:
-        understood = dispatch_on_suspended(&server->dispatch, eq, answer->id, answer->held_us, server_now_us(server));
-        server->held_us[server_processor(server)] += answer->held_us;
+        understood =
+            dispatch_on_suspended(&server->dispatch, eq, answer->id, count_run(server, answer), server_now_us(server));
         break;
     case ENGINE_WITHDRAWN:
         understood = dispatch_on_withdrawn(&server->dispatch, eq, answer->id, answer->done, server_now_us(server));

@@ -239,6 +239,7 @@ static void on_granted(void *owner)
     if (engine->is_told_to_stop) {
         run_ns = run_ns < engine->part_ns ? run_ns : engine->part_ns;
     }
+    engine->waited_ns += engine->timeline->now_ns - engine->waits_ns;
     engine->run_from_ns = engine->timeline->now_ns;
     engine->run_to_ns = engine->run_from_ns + (uint64_t)run_ns + 1;
     timeline_enter(engine->timeline, &engine->run_end, engine->run_to_ns);
@@ -256,6 +257,9 @@ static void run(struct engine *engine, struct engine_step *step)
     engine->running = step;
     engine->is_told_to_stop = false;
     engine->asked_ns = engine->timeline->now_ns;
+    engine->waits_ns = engine->asked_ns;
+    engine->waited_ns = 0;
+    engine->worked_ns = 0;
     step->begun = true;
     if (engine->is_stalled) {
         return;
@@ -276,18 +280,16 @@ static void let_go(struct engine *engine)
     }
 }
 
-/* Counts the run that ends now. Returns the time that it had. */
-static uint64_t account_run(struct engine *engine)
+/* Counts the time that the present run had the device, which ends now. */
+static void account_run(struct engine *engine)
 {
     uint64_t now_ns = engine->timeline->now_ns;
     uint64_t held_ns = now_ns - engine->run_from_ns;
-    struct engine_step *step = engine->running;
 
-    step->left_ns -= (double)held_ns * engine->run_rate;
-    engine->took_ns[step - engine->steps] += (double)held_ns;
+    engine->running->left_ns -= (double)held_ns * engine->run_rate;
+    engine->worked_ns += held_ns;
     engine->held_ns += (double)held_ns;
     engine->on_run(engine->owner, engine, engine->run_from_ns, now_ns, engine->part_ns);
-    return held_ns;
 }
 
 /* Computes each entry: the rows that it was asked for, and a token if the last of them is the last known one. */
@@ -327,12 +329,13 @@ static void on_run_end(void *owner)
     struct engine_message reply = { .id = step->work->id };
     struct engine_step *next = NULL;
 
-    reply.held_us = account_run(engine) / TIMELINE_US;
+    account_run(engine);
+    reply.held_us = engine->worked_ns / TIMELINE_US;
+    reply.waited_us = engine->waited_ns / TIMELINE_US;
     engine->running = NULL;
     if (step->left_ns < 1.0 * engine->run_rate + 1.0 || is_pointless(engine, step)) {
         compute(engine, step->work);
         reply.what = ENGINE_DONE;
-        reply.took_us = (uint64_t)(engine->took_ns[step - engine->steps] / 1000.0);
         reply.work = steal(&step->work);
         release(engine);
         for (uint32_t i = 0; i < ENGINE_STEPS; i++) {
@@ -393,7 +396,6 @@ static void take_step(struct engine *engine, struct engine_message *order)
         .ordered_ns = sent_ns(engine, order),
     };
     free_step->left_ns = engine_true_ns(engine->family, &free_step->work->load) * noise;
-    engine->took_ns[free_step - engine->steps] = 0.0;
     if (!engine->running) {
         run(engine, free_step);
     }
@@ -421,7 +423,12 @@ static void suspend(struct engine *engine, uint64_t id)
     engine->is_told_to_stop = true;
     if (!timeline_has(&engine->run_end)) {
         /* It waits for the device and has done nothing since. */
-        struct engine_message reply = { .what = ENGINE_SUSPENDED, .id = id };
+        struct engine_message reply = {
+            .what = ENGINE_SUSPENDED,
+            .id = id,
+            .held_us = engine->worked_ns / TIMELINE_US,
+            .waited_us = (engine->waited_ns + engine->timeline->now_ns - engine->waits_ns) / TIMELINE_US,
+        };
 
         if (!engine->is_stalled) {
             engine->running = NULL;
@@ -566,7 +573,10 @@ void engine_stall(struct engine *engine, bool is_stalled)
             account_run(engine);
         }
         let_go(engine);
-    } else if (on_cores(engine)) {
+        return;
+    }
+    engine->waits_ns = engine->timeline->now_ns;
+    if (on_cores(engine)) {
         on_granted(engine);
     } else {
         gpu_ask(engine->gpu, &engine->user);

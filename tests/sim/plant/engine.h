@@ -70,8 +70,8 @@ struct engine_message {
     uint32_t n_known; /* OPEN */
     uint32_t n_cached;
     uint32_t n_reserve;
-    uint64_t held_us;         /* since it was last told to run */
-    uint64_t took_us;         /* DONE: in all */
+    uint64_t held_us;         /* the device, since it was last told to run */
+    uint64_t waited_us;       /* for it, since then */
     bool done;                /* WITHDRAWN */
     struct engine_work *work; /* STEP and DONE: owned by the message */
 };
@@ -106,14 +106,16 @@ struct engine {
     struct engine_step *running; /* NULL: nothing runs or waits for the device */
     struct gpu_user user;
     struct timeline_event run_end;
-    uint64_t asked_ns; /* for the device */
+    uint64_t asked_ns;  /* for the device */
+    uint64_t waits_ns;  /* since when it waits for it, a stall left out */
+    uint64_t waited_ns; /* in the present run */
+    uint64_t worked_ns; /* in the present run, before a stall */
     uint64_t run_from_ns;
     uint64_t run_to_ns;
     double run_rate;
     double part_ns; /* of the present run, by the clock */
     bool is_told_to_stop;
-    double took_ns[ENGINE_STEPS]; /* of each step, in its runs so far */
-    double held_ns;               /* of all */
+    double held_ns; /* by all runs */
 
     struct engine_sequence sequences[ENGINE_SEQUENCES];
     uint32_t refused[ENGINE_REFUSALS]; /* the last ones */

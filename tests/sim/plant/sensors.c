@@ -150,7 +150,8 @@ static void fill_load(const struct sensors *sensors, struct governor_input *inpu
     uint64_t at_ns = 0;
 
     if (!scenario->sense.has_load) {
-        input->graphics.sight = GOVERNOR_NONE;
+        /* Where neither a screen nor our work needs one, there is no GPU. */
+        input->graphics.sight = scenario->screen.hz > 0 || !scenario->chip.cores ? GOVERNOR_UNTOLD : GOVERNOR_NONE;
         return;
     }
     input->graphics.busy_permille = 0;

@@ -127,6 +127,29 @@ START_TEST(time_held_is_counted_while_a_step_still_runs)
 }
 END_TEST
 
+/* Each token waits 20 ms and works for 5: what is held, and what the cost model learns from, leaves out the waits. */
+START_TEST(waits_are_neither_held_nor_learnt)
+{
+    struct client client;
+    uint64_t from_us;
+    uint64_t worked_us;
+
+    fixture_end(&fixture);
+    fixture_prepare(&fixture, "always do wait 20\nalways do slow 5\n");
+    fixture_open(&fixture);
+    fixture_until_ready(&fixture);
+    from_us = clock_mono_us();
+    ask(&client, 1, 10);
+    client_until_over(&fixture, &client);
+    worked_us = clock_mono_us() - from_us - 10 * 20000;
+
+    ck_assert_uint_le(governor_loop_held_us(&fixture.hub->governor_loop, PROCESSOR_CPU, clock_mono_us()), worked_us);
+    ck_assert_uint_ge(fixture.hub->streams.dispatch.ended_held_us, 10 * 5000);
+    ck_assert_uint_le(fixture.hub->streams.dispatch.ended_held_us, worked_us);
+    client_finish(&client);
+}
+END_TEST
+
 static bool stands_still(void *owner)
 {
     (void)owner;
@@ -408,6 +431,7 @@ int main(void)
     tcase_add_test(facts, it_ticks_while_there_is_work_and_a_little_longer);
     tcase_add_test(facts, a_parked_stream_costs_no_tick);
     tcase_add_test(facts, time_held_is_counted_while_a_step_still_runs);
+    tcase_add_test(facts, waits_are_neither_held_nor_learnt);
     tcase_add_test(facts, busy_for_stops_work_at_once);
     tcase_add_test(facts, busy_for_ends_by_itself_and_not_before_its_time);
     tcase_add_test(facts, a_throttled_stream_is_notified_and_notified_when_that_is_over);

@@ -2,6 +2,7 @@
 #include "fixture.h"
 
 #include "base/clean.h"
+#include "base/clock.h"
 #include "unit.h"
 
 #define SLICE_US 5000
@@ -186,8 +187,46 @@ START_TEST(held_time_is_that_of_this_run_alone)
     done = fixture_get(SOTTO__ENGINE__FROM_ENGINE__BODY_STEP_DONE)->step_done;
 
     ck_assert_uint_ge(done->held_us, 15000);
-    ck_assert_uint_ge(done->host_us, done->held_us + 8000);
     ck_assert_uint_ge(done->longest_us, 1000);
+    ck_assert_int_eq(fixture_end(), 0);
+}
+END_TEST
+
+START_TEST(waiting_for_others_is_not_held_time)
+{
+    const Sotto__Engine__StepDone *done;
+    uint64_t from_us;
+
+    fixture_scripted("when 310 do wait 200\nwhen 310 do slow 3\n");
+    fixture_open_plain(1, slow_prompt, COUNTOF(slow_prompt));
+
+    from_us = clock_mono_us();
+    fixture_step(1, 1, COUNTOF(slow_prompt), 0);
+    done = fixture_get(SOTTO__ENGINE__FROM_ENGINE__BODY_STEP_DONE)->step_done;
+
+    ck_assert_uint_ge(done->waited_us, 200000);
+    ck_assert_uint_ge(done->held_us, 3000);
+    ck_assert_uint_le(done->held_us + done->waited_us, clock_mono_us() - from_us);
+    ck_assert_int_eq(fixture_end(), 0);
+}
+END_TEST
+
+START_TEST(a_suspended_step_has_waited_in_the_run_in_which_it_did)
+{
+    const Sotto__Engine__Suspended *suspended;
+    const Sotto__Engine__StepDone *done;
+
+    fixture_scripted("when 310 do wait 20\nwhen 310 do slow 3\n");
+    fixture_open_plain(1, slow_prompt, COUNTOF(slow_prompt));
+
+    fixture_step(1, 1, COUNTOF(slow_prompt), 2000);
+    suspended = fixture_get_suspended(1);
+    ck_assert_uint_ge(suspended->waited_us, 20000);
+    fixture_continue(1, 0);
+    done = fixture_get(SOTTO__ENGINE__FROM_ENGINE__BODY_STEP_DONE)->step_done;
+
+    ck_assert_uint_eq(done->waited_us, 0);
+    ck_assert_uint_ge(done->held_us, 3000);
     ck_assert_int_eq(fixture_end(), 0);
 }
 END_TEST
@@ -238,6 +277,8 @@ int main(void)
     tcase_add_test(tests, a_sequence_closed_in_a_suspended_step_ends_with_it);
     tcase_add_test(tests, quit_with_suspended_steps_ends_in_order);
     tcase_add_test(tests, held_time_is_that_of_this_run_alone);
+    tcase_add_test(tests, waiting_for_others_is_not_held_time);
+    tcase_add_test(tests, a_suspended_step_has_waited_in_the_run_in_which_it_did);
     tcase_add_test(tests, a_step_far_slower_than_estimated_is_reported_once);
     suite_add_tcase(suite, tests);
     return unit_run(suite);

@@ -1,5 +1,6 @@
 /* The scripted backend: rules in order, and an answer that is a function of all tokens so far. */
 #include "base/clean.h"
+#include "base/clock.h"
 #include "fixture.h"
 #include "unit.h"
 #include <math.h>
@@ -120,6 +121,31 @@ START_TEST(the_first_rule_that_holds_decides)
 }
 END_TEST
 
+START_TEST(a_scripted_wait_is_not_time_of_the_device)
+{
+    static const uint32_t table[] = { 2 };
+    static const uint32_t zero[] = { 0 };
+    const uint32_t *pages[] = { table };
+    const struct exec_batch batch = { .n_rows = 1, .tokens = zero, .positions = zero, .pages = pages };
+    struct setting setting;
+    struct exec_figures figures;
+    uint64_t from_us;
+    uint64_t ticket;
+
+    set_up(&setting, script_of("always wait 30\nalways slow 5\n"));
+    ck_assert_int_eq(exec_bind(setting.program, &batch), 0);
+
+    from_us = clock_mono_us();
+    ck_assert_int_eq(exec_submit(setting.program, 1, 0, &ticket), 0);
+    ck_assert_int_eq(exec_wait(setting.exec, ticket, 0), EXEC_OK);
+    exec_figures(setting.program, &figures);
+
+    ck_assert_uint_ge(figures.device_ns, 5000000);
+    ck_assert_uint_le(figures.device_ns / 1000 + 30000, clock_mono_us() - from_us);
+    exec_close(setting.exec);
+}
+END_TEST
+
 START_TEST(without_rules_every_token_counts)
 {
     const uint32_t one[] = { 1, 2, 3 };
@@ -218,6 +244,7 @@ int main(void)
     TCase *tcase = tcase_create("fake");
 
     tcase_add_loop_test(tcase, the_first_rule_that_holds_decides, 0, (int)COUNTOF(rule_rows));
+    tcase_add_test(tcase, a_scripted_wait_is_not_time_of_the_device);
     tcase_add_test(tcase, without_rules_every_token_counts);
     tcase_add_test(tcase, numbers_can_go_wrong_on_order);
     tcase_add_test_raise_signal(tcase, a_crash_comes_when_the_row_is_computed, SIGABRT);

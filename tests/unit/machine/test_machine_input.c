@@ -119,7 +119,7 @@ START_TEST(a_load_that_was_read_once_is_not_early_again)
 }
 END_TEST
 
-START_TEST(a_device_with_an_unreadable_load_is_blind)
+START_TEST(a_gpu_without_a_source_of_load_is_untold)
 {
     static struct reported reported;
     struct governor_input input;
@@ -131,7 +131,7 @@ START_TEST(a_device_with_an_unreadable_load_is_blind)
 
     fill(&reported, &view, &input);
 
-    ck_assert_int_eq(input.graphics.sight, GOVERNOR_BLIND);
+    ck_assert_int_eq(input.graphics.sight, GOVERNOR_UNTOLD);
 }
 END_TEST
 
@@ -524,7 +524,7 @@ int main(void)
     tcase_add_test(facts, before_sotto_sense_is_there_everything_is_blind_since_it_was_wanted);
     tcase_add_test(facts, a_load_is_early_until_its_first_reading_and_lost_if_that_does_not_come);
     tcase_add_test(facts, a_load_that_was_read_once_is_not_early_again);
-    tcase_add_test(facts, a_device_with_an_unreadable_load_is_blind);
+    tcase_add_test(facts, a_gpu_without_a_source_of_load_is_untold);
     tcase_add_test(facts, a_machine_whose_only_device_shows_pictures_has_no_graphics_to_stay_underneath);
     tcase_add_test(facts, load_is_the_sum_of_all_others_on_our_device);
     tcase_add_test(facts, the_sum_is_never_more_than_the_whole);

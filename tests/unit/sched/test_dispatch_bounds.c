@@ -42,6 +42,24 @@ START_TEST(an_engine_is_believed_no_more_than_the_clock)
 }
 END_TEST
 
+START_TEST(a_slice_that_waited_rests_by_what_it_held)
+{
+    struct job job;
+    struct dispatch_step *step;
+
+    add_answer(&job, PRIORITY_INTERACTIVE, &eqs[0]);
+    bound(2 * MS, 500);
+    step = expect(DISPATCH_STEP);
+    pass(22 * MS);
+    ck_assert(dispatch_on_suspended(&dispatch, step->eq, step->id, 2 * MS, in.now_us));
+
+    ck_assert_uint_eq(step->held_us, 2 * MS);
+    ck_assert_uint_eq(dispatch.processor_held_us[PROCESSOR_CPU], 2 * MS);
+    expect(DISPATCH_NONE);
+    ck_assert_uint_eq(order.wake_us, in.now_us + 2 * MS);
+}
+END_TEST
+
 START_TEST(duty_holds_for_the_sum_of_all_engines)
 {
     struct job jobs[2];
@@ -284,6 +302,7 @@ int main(void)
     const TTest *const facts[] = {
         a_slice_is_followed_by_the_rest_that_duty_asks_for,
         an_engine_is_believed_no_more_than_the_clock,
+        a_slice_that_waited_rests_by_what_it_held,
         duty_holds_for_the_sum_of_all_engines,
         rest_follows_a_duty_that_changes,
         a_busy_screen_does_not_make_the_cores_rest,
