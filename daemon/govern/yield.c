@@ -15,6 +15,9 @@
 #define DELAY_NOISE    1.25   /* our own submissions take up to this factor longer without other users */
 #define DELAY_FALL_S   1.0    /* a delay is seen only when we submit */
 #define MISSES_MOST    3u     /* in one tick: courage is at its least then */
+#define GROWS          0.1    /* a rise by more than this is a new load */
+#define OPENING_S      0.3    /* six readings: late frames have caught up by then */
+#define HITS           6.0    /* slices that fit into the room of a frame: each of its submissions may wait for one */
 #define ANNOUNCED_S    2.0    /* clients of an announced phase are seen by then: walks for new ones are 2 s apart */
 
 void yield_init(struct yield *yield)
@@ -77,6 +80,9 @@ static void follow(struct yield *yield, const struct governor_input *input, doub
 {
     double fall_s = input->graphics.sight == GOVERNOR_NONE ? DELAY_FALL_S : FALL_S;
 
+    if (yield->is_started && load > yield->load + GROWS) {
+        yield->grown_us = input->now_us;
+    }
     if (!yield->is_started || load >= yield->load || elapsed_s > 1.0) {
         yield->load = load;
     } else {
@@ -115,7 +121,7 @@ static void follow_crowd(struct yield *yield, const struct governor_input *input
 }
 
 /* Returns the part of its time that a frame is drawn for at the present clock: on a throttled chip the same load
- * leaves less room for a slice. */
+ * leaves less room. A clock that is low for want of work rises as we work. */
 static double drawn_of(const struct governor_input *input, double load)
 {
     if (input->graphics.cur_hz == 0 || input->graphics.max_hz <= input->graphics.cur_hz) {
@@ -130,9 +136,10 @@ static double frame_of(const struct governor_policy *policy, const struct govern
 }
 
 /* Sets the bound while nothing draws: longer slices. A compositor that reports to us gets half a frame, so its first
- * frame waits no longer than that; without one it is what policy allows. */
-static void bound_idle(const struct governor_policy *policy, const struct governor_input *input,
-                       struct governor_bound *ret_bound)
+ * frame waits no longer than that; without one it is what policy allows. Missed frames are remembered here too: the
+ * next ones may come at any time. */
+static void bound_idle(const struct yield *yield, const struct governor_policy *policy,
+                       const struct governor_input *input, struct governor_bound *ret_bound)
 {
     bool has_compositor = input->hint.at_us > 0;
 
@@ -143,6 +150,11 @@ static void bound_idle(const struct governor_policy *policy, const struct govern
     ret_bound->slice_us = policy->idle_slice_us;
     if (has_compositor) {
         ret_bound->slice_us = (uint32_t)fmin(ret_bound->slice_us, frame_of(policy, input) / 2.0);
+    }
+    if (yield->courage < 1.0) {
+        ret_bound->cause = GOVERNOR_HINT;
+        ret_bound->duty_permille = (uint32_t)(1000.0 * yield->courage);
+        ret_bound->slice_us = (uint32_t)fmax(SLICE_LEAST_US, ret_bound->slice_us * yield->courage);
     }
 }
 
@@ -155,15 +167,26 @@ static double trust_of(const struct yield *yield, const struct governor_input *i
     return yield->announced_us == 0 ? 1.0 : clamp(past_s / ANNOUNCED_S);
 }
 
+/* Returns the part of a slice that is allowed after the load grew. Frames that met longer slices may be late at first.
+ * Then they are drawn every other period, which looks like half of their load, and slices for half the load would keep
+ * them late. So slices are short until they have caught up. */
+static double opening_of(const struct yield *yield, const struct governor_input *input)
+{
+    double past_s = ((double)input->now_us - (double)yield->grown_us) / 1e6;
+
+    return yield->grown_us == 0 ? 1.0 : clamp(past_s / OPENING_S);
+}
+
 static void bound_active(const struct yield *yield, const struct governor_policy *policy,
                          const struct governor_input *input, bool is_blind, struct governor_bound *ret_bound)
 {
     bool is_hinted = input->hint.busy_until_us > input->now_us;
     double load = is_hinted ? 1.0 : yield->load;
     double courage = yield->courage * trust_of(yield, input);
-    double duty = clamp(1.0 - load - policy->headroom_permille / 1000.0) * courage;
-    double room_us = (1.0 - drawn_of(input, load)) * frame_of(policy, input);
-    double slice = fmin(policy->max_slice_us, room_us / 2.0) * courage;
+    double room = 1.0 - drawn_of(input, load);
+    double duty = clamp(room - policy->headroom_permille / 1000.0) * courage;
+    double slice =
+        fmin(policy->max_slice_us, room * frame_of(policy, input) / HITS) * courage * opening_of(yield, input);
 
     *ret_bound = (struct governor_bound){ .cause = GOVERNOR_GRAPHICS };
     if (is_blind) {
@@ -207,6 +230,6 @@ void yield_tick(struct yield *yield, const struct governor_policy *policy, const
     if (is_active) {
         bound_active(yield, policy, input, is_blind, ret_bound);
     } else {
-        bound_idle(policy, input, ret_bound);
+        bound_idle(yield, policy, input, ret_bound);
     }
 }

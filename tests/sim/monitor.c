@@ -268,17 +268,19 @@ static bool is_announced(const struct monitor *monitor)
     return found && monitor->scenario->screen.tells;
 }
 
-/* Returns the misses that a growth of graphics may cost: the frames in a slice and a sampling period. */
+/* Returns the misses that a growth of graphics may cost, on each screen: the frames in a slice and a sampling
+ * period. */
 static uint64_t allowed_misses(const struct monitor *monitor)
 {
     const struct governor_limits *limits = monitor_limits_at(monitor, monitor->timeline->now_ns);
+    uint64_t n_screens = monitor->scenario->screen.second_permille > 0 ? 2 : 1;
 
     if (is_announced(monitor)) {
-        return 1;
+        return n_screens;
     }
-    return num_div_up(read_within_ns(monitor) + limits->slice_us * TIMELINE_US +
-                          (uint64_t)monitor->scenario->chip.part_us * TIMELINE_US,
-                      monitor->gpu->period_ns);
+    return n_screens * num_div_up(read_within_ns(monitor) + limits->slice_us * TIMELINE_US +
+                                      (uint64_t)monitor->scenario->chip.part_us * TIMELINE_US,
+                                  monitor->gpu->period_ns);
 }
 
 static void close_window(struct monitor *monitor)
