@@ -16,6 +16,7 @@
 #define DELAY_FALL_S   1.0    /* a delay is seen only when we submit */
 #define MISSES_MOST    3u     /* in one tick: courage is at its least then */
 #define GROWS          0.1    /* a rise by more than this is a new load */
+#define OPENING_LEAST  0.5    /* of slice and duty, beside a new load */
 #define OPENING_S      0.3    /* six readings: late frames have caught up by then */
 #define HITS           6.0    /* slices that fit into the room of a frame: each of its submissions may wait for one */
 #define ANNOUNCED_S    2.0    /* clients of an announced phase are seen by then: walks for new ones are 2 s apart */
@@ -167,14 +168,14 @@ static double trust_of(const struct yield *yield, const struct governor_input *i
     return yield->announced_us == 0 ? 1.0 : clamp(past_s / ANNOUNCED_S);
 }
 
-/* Returns the part of a slice that is allowed after the load grew. Frames that met longer slices may be late at first.
- * Then they are drawn every other period, which looks like half of their load, and slices for half the load would keep
- * them late. So slices are short until they have caught up. */
+/* Returns the part of slice and duty that is ours after the load grew. Frames that met more may be late at first. Then
+ * they are drawn every other period, which looks like half of their load, and what half the load leaves would keep them
+ * late. So we take less until they have caught up. */
 static double opening_of(const struct yield *yield, const struct governor_input *input)
 {
     double past_s = ((double)input->now_us - (double)yield->grown_us) / 1e6;
 
-    return yield->grown_us == 0 ? 1.0 : clamp(past_s / OPENING_S);
+    return yield->grown_us == 0 ? 1.0 : clamp(fmax(OPENING_LEAST, past_s / OPENING_S));
 }
 
 static void bound_active(const struct yield *yield, const struct governor_policy *policy,
@@ -182,16 +183,15 @@ static void bound_active(const struct yield *yield, const struct governor_policy
 {
     bool is_hinted = input->hint.busy_until_us > input->now_us;
     double load = is_hinted ? 1.0 : yield->load;
-    double courage = yield->courage * trust_of(yield, input);
+    double courage = yield->courage * trust_of(yield, input) * opening_of(yield, input);
     double room = 1.0 - drawn_of(input, load);
     double duty = clamp(room - policy->headroom_permille / 1000.0) * courage;
-    double slice =
-        fmin(policy->max_slice_us, room * frame_of(policy, input) / HITS) * courage * opening_of(yield, input);
+    double slice = fmin(policy->max_slice_us, room * frame_of(policy, input) / HITS) * courage;
 
     *ret_bound = (struct governor_bound){ .cause = GOVERNOR_GRAPHICS };
     if (is_blind) {
         ret_bound->cause = GOVERNOR_BLIND_GRAPHICS;
-    } else if (is_hinted || courage < 1.0) {
+    } else if (is_hinted || yield->courage * trust_of(yield, input) < 1.0) {
         ret_bound->cause = GOVERNOR_HINT;
     }
     ret_bound->duty_permille = (uint32_t)(1000.0 * duty);

@@ -29,8 +29,8 @@ START_TEST(a_load_is_met_in_the_same_tick)
 
     ck_assert_int_eq(device->mode, GOVERNOR_SHARED);
     ck_assert_int_eq(device->cause, GOVERNOR_GRAPHICS);
-    ck_assert_uint_eq(device->duty_permille, 300); /* 1 - 0.6 - a tenth */
-    ck_assert_uint_eq(device->slice_us, 250);
+    ck_assert_uint_eq(device->duty_permille, 150); /* half of 1 - 0.6 - a tenth */
+    ck_assert_uint_eq(device->slice_us, 375);
 }
 END_TEST
 
@@ -44,17 +44,18 @@ START_TEST(six_slices_fit_into_what_a_frame_leaves)
 }
 END_TEST
 
-START_TEST(beside_a_new_load_slices_grow_over_300_ms)
+START_TEST(beside_a_new_load_slice_and_duty_are_whole_after_300_ms)
 {
     fixture_draw(0);
     fixture_tick(2);
     fixture_draw(400);
-    fixture_tick(4); /* 150 ms after the first of them */
-    ck_assert_uint_eq(device->slice_us, 375);
+    fixture_tick(5); /* 200 ms after the first of them */
+    ck_assert_uint_eq(device->slice_us, 500);
 
-    fixture_tick(3);
+    fixture_tick(2);
 
     ck_assert_uint_eq(device->slice_us, 750);
+    ck_assert_uint_eq(device->duty_permille, 500);
 }
 END_TEST
 
@@ -481,7 +482,7 @@ static void add_graphics(Suite *suite)
     tcase_add_test(facts, a_machine_without_sensors_and_screen_is_ours);
     tcase_add_test(facts, a_load_is_met_in_the_same_tick);
     tcase_add_test(facts, six_slices_fit_into_what_a_frame_leaves);
-    tcase_add_test(facts, beside_a_new_load_slices_grow_over_300_ms);
+    tcase_add_test(facts, beside_a_new_load_slice_and_duty_are_whole_after_300_ms);
     tcase_add_test(facts, a_load_that_wavers_is_not_new);
     tcase_add_test(facts, a_load_that_falls_is_believed_over_100_ms);
     tcase_add_test(facts, at_half_the_clock_a_frame_takes_twice_its_time);
