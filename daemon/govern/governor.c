@@ -5,9 +5,10 @@
  * Defaults, where policy sets nothing:
  *
  * - frame 16.7 ms: 60 Hz, the usual panel.
- * - slice 2 ms: of a frame that an HMI draws in 4 to 8 ms; half of the rest is prudent.
+ * - slice 0.75 ms: with the part that it is rounded up by it is within the millisecond for which compositors wait
+ *   before the scan-out (Mutter's constant).
  * - idle slice 20 ms: a client that begins to draw waits for it once. Longer slices gained nothing measurable.
- * - headroom 100: a tenth, the error of a sampled load.
+ * - headroom 100: a tenth, for the time between the submissions of a frame and for the error of a sampled load.
  * - graphics grace 1 s: a slow source counts a new client within two periods.
  * - heat grace 3 s: zones are read each second, and two readings may fail.
  */
@@ -16,7 +17,7 @@
 #include <assert.h>
 
 #define FRAME_US          16667u
-#define SLICE_US          2000u
+#define SLICE_US          750u
 #define IDLE_SLICE_US     20000u
 #define IDLE_SLICE_MOST   100000u /* a fifth of the 500 ms after which drivers call a job hung */
 #define HEADROOM_PERMILLE 100u

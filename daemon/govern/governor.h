@@ -92,7 +92,7 @@ struct governor_bound {
 struct governor_policy {
     int32_t target_mc;           /* target of each zone; 0: 5 degrees below its passive trip, 85 without one */
     uint32_t frame_us;           /* until a compositor reports its own: 16667 */
-    uint32_t max_slice_us;       /* while the screen is active: 2000 */
+    uint32_t max_slice_us;       /* while the screen is active: 750 */
     uint32_t idle_slice_us;      /* while it is not: at most 100000 */
     uint32_t headroom_permille;  /* left unused beside graphics */
     uint32_t min_share_permille; /* for realtime alone, however busy the screen is */

@@ -14,6 +14,10 @@
 #define SLICE_LEAST_US 250    /* a submission costs tens of us; with shorter slices there would be nothing else */
 #define GATED          50     /* permille: this little is left to realtime only */
 #define MISSES_MOST    3u     /* in one tick: courage is at its least then */
+#define GROWS          0.1    /* a rise by more than this is a new load */
+#define OPENING_LEAST  0.5    /* of slice and duty, beside a new load */
+#define OPENING_S      0.3    /* six readings: late frames have caught up by then */
+#define HITS           6.0    /* slices that fit into the room of a frame: each of its submissions may wait for one */
 #define ANNOUNCED_S    2.0    /* clients of an announced phase are seen by then: walks for new ones are 2 s apart */
 
 void yield_init(struct yield *yield)
@@ -74,6 +78,9 @@ static void follow(struct yield *yield, const struct governor_input *input, doub
 {
     double fall_s = input->graphics.sight == GOVERNOR_UNTOLD ? UNTOLD_FALL_S : FALL_S;
 
+    if (yield->is_started && load > yield->load + GROWS) {
+        yield->grown_us = input->now_us;
+    }
     if (!yield->is_started || load >= yield->load || elapsed_s > 1.0) {
         yield->load = load;
     } else {
@@ -112,7 +119,7 @@ static void follow_crowd(struct yield *yield, const struct governor_input *input
 }
 
 /* Returns the part of its time that a frame is drawn for at the present clock: on a throttled chip the same load
- * leaves less room for a slice. */
+ * leaves less room. A clock that is low for want of work rises as we work. */
 static double drawn_of(const struct governor_input *input, double load)
 {
     if (input->graphics.cur_hz == 0 || input->graphics.max_hz <= input->graphics.cur_hz) {
@@ -128,7 +135,7 @@ static double frame_of(const struct governor_policy *policy, const struct govern
 
 /* Sets the bound while nothing draws: longer slices. A compositor that reports to us gets half a frame, so its first
  * frame waits no longer than that; without one it is what policy allows, and one frame where only our own waiting tells
- * that something draws again. Frames that were missed keep it shorter, though the screen stands still. */
+ * that something draws again. Missed frames are remembered here too: the next ones may come at any time. */
 static void bound_idle(const struct yield *yield, const struct governor_policy *policy,
                        const struct governor_input *input, struct governor_bound *ret_bound)
 {
@@ -143,7 +150,12 @@ static void bound_idle(const struct yield *yield, const struct governor_policy *
     if (has_compositor || input->graphics.sight == GOVERNOR_UNTOLD) {
         slice_us = fmin(slice_us, has_compositor ? frame_us / 2.0 : frame_us);
     }
-    ret_bound->slice_us = (uint32_t)fmax(SLICE_LEAST_US, slice_us * yield->courage);
+    ret_bound->slice_us = (uint32_t)slice_us;
+    if (yield->courage < 1.0) {
+        ret_bound->cause = GOVERNOR_HINT;
+        ret_bound->duty_permille = (uint32_t)(1000.0 * yield->courage);
+        ret_bound->slice_us = (uint32_t)fmax(SLICE_LEAST_US, slice_us * yield->courage);
+    }
 }
 
 /* Returns the part of the duty that is ours after an announced phase. It comes back gradually, as a client that
@@ -155,22 +167,32 @@ static double trust_of(const struct yield *yield, const struct governor_input *i
     return yield->announced_us == 0 ? 1.0 : clamp(past_s / ANNOUNCED_S);
 }
 
+/* Returns the part of slice and duty that is ours after the load grew. Frames that met more may be late at first. Then
+ * they are drawn every other period, which looks like half of their load, and what half the load leaves would keep them
+ * late. So we take less until they have caught up. */
+static double opening_of(const struct yield *yield, const struct governor_input *input)
+{
+    double past_s = ((double)input->now_us - (double)yield->grown_us) / 1e6;
+
+    return yield->grown_us == 0 ? 1.0 : clamp(fmax(OPENING_LEAST, past_s / OPENING_S));
+}
+
 static void bound_active(const struct yield *yield, const struct governor_policy *policy,
                          const struct governor_input *input, bool is_blind, struct governor_bound *ret_bound)
 {
     bool is_hinted = input->hint.busy_until_us > input->now_us;
     double load = is_hinted ? 1.0 : yield->load;
-    double courage = yield->courage * trust_of(yield, input);
-    double duty = clamp(1.0 - load - policy->headroom_permille / 1000.0) * courage;
-    double room_us = (1.0 - drawn_of(input, load)) * frame_of(policy, input);
-    double slice = fmin(policy->max_slice_us, room_us / 2.0) * courage;
+    double courage = yield->courage * trust_of(yield, input) * opening_of(yield, input);
+    double room = 1.0 - drawn_of(input, load);
+    double duty = clamp(room - policy->headroom_permille / 1000.0) * courage;
+    double slice = fmin(policy->max_slice_us, room * frame_of(policy, input) / HITS) * courage;
 
     *ret_bound = (struct governor_bound){
         .cause = input->graphics.sight == GOVERNOR_UNTOLD ? GOVERNOR_CONTENTION : GOVERNOR_GRAPHICS,
     };
     if (is_blind) {
         ret_bound->cause = GOVERNOR_BLIND_GRAPHICS;
-    } else if (is_hinted || courage < 1.0) {
+    } else if (is_hinted || yield->courage * trust_of(yield, input) < 1.0) {
         ret_bound->cause = GOVERNOR_HINT;
     }
     ret_bound->duty_permille = (uint32_t)(1000.0 * duty);

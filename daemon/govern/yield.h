@@ -1,8 +1,11 @@
 /*
  * Yield: what the screen leaves us
  *
- * Yielding consists of short submissions and of pauses between them, not of priorities, which some drivers lack. The
- * load of others rises here at once and falls over 100 ms, so after bursts of drawing the free time between them is
+ * Yielding consists of short submissions and of pauses between them, not of priorities, which some drivers lack. A
+ * frame is several submissions, each of which may wait for a slice of ours, and the last one is made shortly before the
+ * scan-out. So a slice is a small part of what a frame leaves, and the sum of all leaves a headroom.
+ *
+ * The load of others rises here at once and falls over 100 ms, so after bursts of drawing the free time between them is
  * used only after a while. A compositor can report more than the load shows: the length of its frames, that one was
  * missed, and until when it will draw hard.
  *
@@ -20,6 +23,7 @@ struct governor_policy;
 struct yield {
     double load;           /* of others, 0 to 1: rises at once, falls slowly */
     double courage;        /* factor of slice and duty: falls with missed frames, recovers slowly */
+    uint64_t grown_us;     /* when the load last grew; 0: it never did */
     uint64_t announced_us; /* end of the last phase that a compositor announced; 0: none */
     double seen;           /* last load that was really read */
     bool has_seen;         /* there was such a reading */

@@ -10,6 +10,7 @@
 #include "rng.h"
 #include "scenario.h"
 #include "sched/account.h"
+#include "traits.h"
 
 static int64_t one_of(struct rng *rng, const int64_t *values, size_t n)
 {
@@ -545,4 +546,5 @@ void scenario_make(struct scenario *scenario, uint64_t seed, enum family family)
     make_chip(scenario, &rng);
     add_engine(scenario, &rng);
     makers[family](scenario, &rng);
+    traits_make(scenario, seed);
 }

@@ -274,20 +274,22 @@ static bool is_announced(const struct monitor *monitor)
     return found && monitor->scenario->screen.tells;
 }
 
-/* Returns the misses that a growth of graphics may cost: the frames in a slice and a sampling period. */
+/* Returns the misses that a growth of graphics may cost, on each screen: the frames in a slice and a sampling
+ * period. */
 static uint64_t allowed_misses(const struct monitor *monitor)
 {
     const struct governor_limits *limits = monitor_limits_at(monitor, monitor->timeline->now_ns);
+    uint64_t n_screens = monitor->scenario->screen.second_permille > 0 ? 2 : 1;
 
     uint64_t slice_ns = limits->slice_us * TIMELINE_US + (uint64_t)monitor->scenario->chip.part_us * TIMELINE_US;
 
     if (is_announced(monitor)) {
-        return 1;
+        return n_screens;
     }
     if (!monitor->scenario->sense.has_load) {
-        return num_div_up(UNTOLD_SLICES * slice_ns + SENSORS_BUSY_NS, monitor->gpu->period_ns);
+        return n_screens * num_div_up(UNTOLD_SLICES * slice_ns + SENSORS_BUSY_NS, monitor->gpu->period_ns);
     }
-    return num_div_up(read_within_ns(monitor) + slice_ns, monitor->gpu->period_ns);
+    return n_screens * num_div_up(read_within_ns(monitor) + slice_ns, monitor->gpu->period_ns);
 }
 
 static void close_window(struct monitor *monitor)

@@ -33,6 +33,7 @@ const struct mutant_row mutants[MUTANT_COUNT] = {
                          INVARIANT_HEAT, 30 },
     [MUTANT_EARLY_RETRY] = { "early-retry", "refused requests are told the least time", FAMILY_OVERLOAD,
                              INVARIANT_TOLD },
+    [MUTANT_NO_HEADROOM] = { "no-headroom", "nothing is left unused beside graphics", FAMILY_STEADY, INVARIANT_FRAMES },
     [MUTANT_LOST_SLOT] = { "lost-slot", "a lost engine takes one of its slots with it", FAMILY_FAULT, INVARIANT_LEAK },
     [MUTANT_WALL] = { "wall", "waiting for frames counts as work", FAMILY_STEADY, INVARIANT_FIRST },
     [MUTANT_NUMB] = { "numb", "waiting for frames is not noticed", FAMILY_UNTOLD, INVARIANT_UNTOLD },
@@ -74,7 +75,9 @@ void mutant_forgets(enum mutant mutant, struct governor *governor)
 {
     struct thermostat *thermostat = &governor->heat.thermostat;
 
-    if (mutant == MUTANT_NO_INTEGRAL) {
+    if (mutant == MUTANT_NO_HEADROOM) {
+        governor->policy.headroom_permille = 0;
+    } else if (mutant == MUTANT_NO_INTEGRAL) {
         thermostat->integral = 1.0;
     } else if (mutant == MUTANT_WIND_UP && thermostat->used < thermostat->integral / 2.0) {
         thermostat->integral += WIND_UP_TICK;

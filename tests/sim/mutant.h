@@ -40,6 +40,7 @@ enum mutant {
     MUTANT_LOST_SLOT,
     MUTANT_WALL,
     MUTANT_NUMB,
+    MUTANT_NO_HEADROOM,
     MUTANT_COUNT,
 };
 

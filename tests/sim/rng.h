@@ -13,7 +13,7 @@
 
 enum rng_stream {
     RNG_SCENARIO,
-    RNG_FAMILY,
+    RNG_TRAITS,
     RNG_SCREEN,
     RNG_CHIP,
     RNG_CLIENTS,

@@ -79,6 +79,12 @@ struct scenario_screen {
     int64_t jitter_permille; /* of the work of a frame */
     int64_t tells;           /* 1: hints when frames grow heavy */
     int64_t app_from_ms;     /* the app's client is new from then on; 0: it was always there */
+    int64_t submissions;     /* of a frame, at most 4; 0: one */
+    int64_t gap_us;          /* on the cores, between two of them */
+    int64_t margin_us;       /* the last would end this long before the scan-out; 0: it does not wait */
+    int64_t measures;        /* 1: as the longest of the last frames took; 0: as it would take alone */
+    int64_t second_permille; /* of the compositor's part: on a second screen */
+    int64_t phase_permille;  /* of the period: by which the second screen is behind the first */
 };
 
 /* From @at_ms on, each frame needs this part of its period at the full clock. */

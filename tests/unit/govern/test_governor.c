@@ -29,18 +29,45 @@ START_TEST(a_load_is_met_in_the_same_tick)
 
     ck_assert_int_eq(device->mode, GOVERNOR_SHARED);
     ck_assert_int_eq(device->cause, GOVERNOR_GRAPHICS);
-    ck_assert_uint_eq(device->duty_permille, 300); /* 1 - 0.6 - a tenth */
-    ck_assert_uint_eq(device->slice_us, 2000);
+    ck_assert_uint_eq(device->duty_permille, 150); /* half of 1 - 0.6 - a tenth */
+    ck_assert_uint_eq(device->slice_us, 375);
 }
 END_TEST
 
-START_TEST(the_slice_is_half_of_what_a_frame_leaves)
+START_TEST(six_slices_fit_into_what_a_frame_leaves)
 {
     fixture_draw(850);
 
     fixture_tick(1);
 
-    ck_assert_uint_eq(device->slice_us, 1250); /* 0.15 of 16.667 ms, half */
+    ck_assert_uint_eq(device->slice_us, 416); /* 0.15 of 16.667 ms */
+}
+END_TEST
+
+START_TEST(beside_a_new_load_slice_and_duty_are_whole_after_300_ms)
+{
+    fixture_draw(0);
+    fixture_tick(2);
+    fixture_draw(400);
+    fixture_tick(5); /* 200 ms after the first of them */
+    ck_assert_uint_eq(device->slice_us, 500);
+
+    fixture_tick(2);
+
+    ck_assert_uint_eq(device->slice_us, 750);
+    ck_assert_uint_eq(device->duty_permille, 500);
+}
+END_TEST
+
+START_TEST(a_load_that_wavers_is_not_new)
+{
+    fixture_draw(400);
+    fixture_tick(2);
+    fixture_draw(480);
+
+    fixture_tick(1);
+
+    ck_assert_uint_eq(device->slice_us, 750);
 }
 END_TEST
 
@@ -57,15 +84,18 @@ START_TEST(a_load_that_falls_is_believed_over_100_ms)
 }
 END_TEST
 
-START_TEST(a_load_at_half_the_clock_is_half_a_load)
+START_TEST(at_half_the_clock_a_frame_takes_twice_its_time)
 {
-    fixture_draw(800);
-    in.graphics.cur_hz = 400000000;
+    fixture_draw(300);
+    in.graphics.cur_hz = 800000000;
     in.graphics.max_hz = 800000000;
+    fixture_tick(1);
+    in.graphics.cur_hz = 400000000;
+    in.graphics.busy_permille = 600;
 
     fixture_tick(1);
 
-    ck_assert_uint_eq(device->duty_permille, 500);
+    ck_assert_uint_eq(device->duty_permille, 300);
 }
 END_TEST
 
@@ -125,7 +155,7 @@ START_TEST(cores_that_share_the_memory_are_bound_as_the_device)
     fixture_tick(1);
 
     ck_assert_uint_eq(cores->duty_permille, 300);
-    ck_assert_uint_eq(cores->slice_us, 2000);
+    ck_assert_uint_eq(cores->slice_us, 750);
 }
 END_TEST
 
@@ -321,10 +351,10 @@ START_TEST(a_load_that_is_on_the_way_is_neither_idle_nor_lost)
     in.graphics.at_us = in.now_us;
 
     fixture_tick(1);
-    ck_assert_uint_eq(device->slice_us, 2000);
+    ck_assert_uint_eq(device->slice_us, 750);
     fixture_tick(50); /* longer than the grace time of a lost load */
 
-    ck_assert_uint_eq(device->slice_us, 2000);
+    ck_assert_uint_eq(device->slice_us, 750);
     ck_assert_uint_eq(device->duty_permille, 900);
     ck_assert_int_eq(device->cause, GOVERNOR_GRAPHICS);
 }
@@ -351,7 +381,7 @@ START_TEST(a_load_that_was_never_read_is_not_idle_for_its_grace)
 
     fixture_tick(2);
 
-    ck_assert_uint_eq(device->slice_us, 2000);
+    ck_assert_uint_eq(device->slice_us, 750);
     ck_assert_uint_lt(device->duty_permille, 1000);
 }
 END_TEST
@@ -398,7 +428,7 @@ START_TEST(a_missed_frame_halves_slice_and_duty_at_once)
     fixture_tick(1);
     in.hint.n_missed = 0;
 
-    ck_assert_uint_eq(device->slice_us, 1000);
+    ck_assert_uint_eq(device->slice_us, 375);
     ck_assert_uint_eq(device->duty_permille, 200);
     fixture_tick(10);
     ck_assert_int_eq(device->cause, GOVERNOR_HINT);
@@ -429,9 +459,25 @@ START_TEST(courage_recovers_slowly)
     in.hint.n_missed = 0;
 
     fixture_tick(20);
-    ck_assert_uint_lt(device->slice_us, 600);
+    ck_assert_uint_lt(device->slice_us, 255);
     fixture_tick(1200);
-    ck_assert_uint_eq(device->slice_us, 2000);
+    ck_assert_uint_eq(device->slice_us, 750);
+}
+END_TEST
+
+START_TEST(missed_frames_are_remembered_while_nothing_is_drawn)
+{
+    in.hint.at_us = in.now_us;
+    in.hint.n_missed = 10;
+    fixture_draw(0);
+    fixture_tick(1);
+    in.hint.n_missed = 0;
+
+    fixture_tick(100);
+
+    ck_assert_uint_eq(device->duty_permille, 469); /* 1 - 7/8 after half a time constant */
+    ck_assert_uint_eq(device->slice_us, 3910);     /* of half a frame */
+    ck_assert_int_eq(device->cause, GOVERNOR_HINT);
 }
 END_TEST
 
@@ -540,9 +586,11 @@ static void add_graphics(Suite *suite)
     tcase_add_checked_fixture(facts, fixture_setup, NULL);
     tcase_add_test(facts, a_machine_without_sensors_and_screen_is_ours);
     tcase_add_test(facts, a_load_is_met_in_the_same_tick);
-    tcase_add_test(facts, the_slice_is_half_of_what_a_frame_leaves);
+    tcase_add_test(facts, six_slices_fit_into_what_a_frame_leaves);
+    tcase_add_test(facts, beside_a_new_load_slice_and_duty_are_whole_after_300_ms);
+    tcase_add_test(facts, a_load_that_wavers_is_not_new);
     tcase_add_test(facts, a_load_that_falls_is_believed_over_100_ms);
-    tcase_add_test(facts, a_load_at_half_the_clock_is_half_a_load);
+    tcase_add_test(facts, at_half_the_clock_a_frame_takes_twice_its_time);
     tcase_add_test(facts, a_share_that_may_not_be_seen_counts_as_busy);
     tcase_add_test(facts, an_unchanging_screen_leaves_longer_slices_and_no_pause);
     tcase_add_test(facts, no_policy_makes_a_slice_longer_than_a_fifth_of_a_hang);
@@ -570,6 +618,7 @@ static void add_graphics(Suite *suite)
     tcase_add_test(facts, a_missed_frame_halves_slice_and_duty_at_once);
     tcase_add_test(facts, missed_frames_keep_slices_short_when_nothing_is_read);
     tcase_add_test(facts, courage_recovers_slowly);
+    tcase_add_test(facts, missed_frames_are_remembered_while_nothing_is_drawn);
     tcase_add_test(facts, a_compositor_that_leaves_early_ends_its_busy_time);
     tcase_add_test(facts, busy_until_holds_until_then_and_what_comes_behind_it_is_not_trusted_at_once);
     tcase_add_test(facts, a_compositor_that_speaks_is_never_kept_waiting_for_more_than_half_a_frame);
