@@ -69,6 +69,7 @@ struct monitor_full {
     uint64_t at_ns;
     uint64_t retry_us; /* as told */
     uint32_t n_left;   /* ends to come; 0: none is watched */
+    bool is_late;      /* refused for its deadline: it may be in time again before all of them have ended */
 };
 
 #define MONITOR_DEADLINES 256u

@@ -186,7 +186,7 @@ static void take_second(struct monitor *monitor)
     if (monitor->second >= MONITOR_SECONDS + 2 && !monitor->server->is_closed) {
         if (monitor->scenario->run.family == FAMILY_FAIR || monitor->scenario->run.family == FAMILY_TWINS) {
             judge_shares(monitor);
-        } else if (monitor->scenario->run.family == FAMILY_SHARE) {
+        } else if (monitor->scenario->run.family == FAMILY_SHARE || monitor->scenario->run.family == FAMILY_LOSSES) {
             judge_leads(monitor);
         }
     }
@@ -319,15 +319,21 @@ void monitor_on_asked(struct monitor *monitor, const struct request *request)
 
 /* Begins to watch how long it takes until as many requests have ended as are live; one refusal at a time. Under
  * overload others come before those of a low class, so the very requests may never end. */
-void monitor_on_full(struct monitor *monitor, uint64_t retry_us)
+static void watch_ends(struct monitor *monitor, uint64_t retry_us, bool is_late)
 {
     if (monitor->full.n_left == 0) {
         monitor->full = (struct monitor_full){
             .at_ns = monitor->timeline->now_ns,
             .retry_us = retry_us,
             .n_left = monitor->server->queue.n_live,
+            .is_late = is_late,
         };
     }
+}
+
+void monitor_on_full(struct monitor *monitor, uint64_t retry_us)
+{
+    watch_ends(monitor, retry_us, false);
 }
 
 /* Compares the time told with the time that it took, in either direction. */
@@ -341,7 +347,8 @@ static void judge_told(struct monitor *monitor)
         return;
     }
     took_us = (double)(monitor->timeline->now_ns - full->at_ns) / TIMELINE_US;
-    times = (double)full->retry_us > took_us ? (double)full->retry_us / took_us : took_us / (double)full->retry_us;
+    times = (double)full->retry_us / took_us;
+    times = full->is_late || times > 1.0 ? times : 1.0 / times;
     monitor_log(monitor, "full: told %llu us, drained in %.0f us", (unsigned long long)full->retry_us, took_us);
     tally_add(&monitor->tallies, INVARIANT_TOLD, times, times > TOLD_TIMES, monitor_now_s(monitor));
 }
@@ -350,6 +357,9 @@ void monitor_on_refused(struct monitor *monitor, const struct request *request, 
 {
     monitor_log(monitor, "refused: uid %u, class %d, prompt %u, again in %llu us", request->job.account->uid,
                 (int)request->job.priority, request->job.n_prompt, (unsigned long long)retry_us);
+    if (queue_deadline_us(&request->job) > 0 && request->job.limits.tokens_a_minute == 0 && retry_us > 0) {
+        watch_ends(monitor, retry_us, true);
+    }
 }
 
 void monitor_on_served(struct monitor *monitor, const struct request *request, uint32_t n)

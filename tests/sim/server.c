@@ -205,7 +205,7 @@ static int admit(struct server *server, struct request *request, uint64_t *ret_r
     }
     r = mutant_admits(server->mutant, job, r);
     if (r != ADMIT_OK) {
-        *ret_retry_us = r == ADMIT_LATE ? verdict.retry_us : 0;
+        *ret_retry_us = r == ADMIT_LATE ? mutant_tells(server->mutant, verdict.retry_us) : 0;
         if (r == ADMIT_LATE) {
             monitor_on_deadline(server->monitor, request, true);
         }
