@@ -370,6 +370,19 @@ static void make_share(struct scenario *scenario, struct rng *rng)
     scenario->run.lasts_ms = 60000;
 }
 
+static void make_losses(struct scenario *scenario, struct rng *rng)
+{
+    make_share(scenario, rng);
+    for (int64_t i = 0; i < (int64_t)SCENARIO_ROWS_MAX; i++) {
+        scenario->mishaps[scenario->n_mishaps++] = (struct scenario_mishap){
+            .kind = MISHAP_LOST,
+            .at_ms = 5000 + 6000 * i + rng_between(rng, 0, 5000),
+            .lasts_ms = rng_between(rng, 50, 1000),
+            .engine = rng_between(rng, 0, scenario->n_engines - 1),
+        };
+    }
+}
+
 static void make_deadline(struct scenario *scenario, struct rng *rng)
 {
     int64_t n = rng_between(rng, 1, 3);
@@ -530,7 +543,7 @@ static void (*const makers[FAMILY_COUNT])(struct scenario *scenario, struct rng 
     [FAMILY_FAIR] = make_fair,     [FAMILY_DEADLINE] = make_deadline,   [FAMILY_IDLE] = make_idle,
     [FAMILY_STARVE] = make_starve, [FAMILY_FAULT] = make_fault,         [FAMILY_CHAOS] = make_chaos,
     [FAMILY_SHARE] = make_share,   [FAMILY_CLOCKS] = make_clocks,       [FAMILY_BURSTS] = make_bursts,
-    [FAMILY_TWINS] = make_twins,   [FAMILY_UNTOLD] = make_untold,
+    [FAMILY_TWINS] = make_twins,   [FAMILY_UNTOLD] = make_untold,       [FAMILY_LOSSES] = make_losses,
 };
 
 void scenario_make(struct scenario *scenario, uint64_t seed, enum family family)

@@ -23,8 +23,6 @@
 #define COST_FROM      200u
 #define CLOCK_STEPS    10u
 #define COST_PART      0.25
-/* Idle time of a second that is ours: messages on their way when no step could wait behind another. */
-#define IDLE_PERMILLE 50.0
 
 /* A time told may be so many times the real one, or such a part of it. */
 #define TOLD_TIMES 4.0
@@ -180,7 +178,6 @@ static void judge_blind(struct monitor *monitor, double share)
 static void take_second(struct monitor *monitor)
 {
     double ours_ns = 0.0;
-    double idle;
 
     for (size_t i = 0; i < MONITOR_ACCOUNTS; i++) {
         monitor->accounts[i].past[monitor->second % MONITOR_SECONDS] = monitor->accounts[i].n_served;
@@ -189,20 +186,16 @@ static void take_second(struct monitor *monitor)
     if (monitor->second >= MONITOR_SECONDS + 2 && !monitor->server->is_closed) {
         if (monitor->scenario->run.family == FAMILY_FAIR || monitor->scenario->run.family == FAMILY_TWINS) {
             judge_shares(monitor);
-        } else if (monitor->scenario->run.family == FAMILY_SHARE) {
+        } else if (monitor->scenario->run.family == FAMILY_SHARE || monitor->scenario->run.family == FAMILY_LOSSES) {
             judge_leads(monitor);
         }
     }
     for (int64_t i = 0; i < monitor->scenario->n_engines; i++) {
         ours_ns += engine_held_ns(&monitor->server->engines[i]);
     }
-    idle = 1000.0 - (ours_ns - monitor->busy_ns) / 1e6;
-    if (monitor->second_is_ours && monitor->second > 0) {
-        tally_add(&monitor->tallies, INVARIANT_BUSY, idle, idle > IDLE_PERMILLE, monitor_now_s(monitor));
-    }
+    monitor_use_second(monitor, ours_ns - monitor->busy_ns);
     judge_blind(monitor, (ours_ns - monitor->busy_ns) / 1e6);
     monitor->busy_ns = ours_ns;
-    monitor->second_is_ours = monitor->scenario->screen.hz == 0;
     monitor->second++;
 }
 
@@ -281,11 +274,9 @@ void monitor_serve(struct monitor *monitor)
     if (is_disturbed(monitor)) {
         monitor->disturbed_ns = monitor->timeline->now_ns;
     }
-    if (!has_ready(monitor, PRIORITY_BACKGROUND, PRIORITY_REALTIME, NULL)) {
-        monitor->second_is_ours = false;
-    }
+    monitor_use(monitor, !is_troubled(monitor) &&
+                             has_ready(monitor, server_limits(monitor->server)->class_gate, PRIORITY_REALTIME, NULL));
     if (is_troubled(monitor)) {
-        monitor->second_is_ours = false;
         monitor->troubled_until_ns = monitor->timeline->now_ns + 5 * TIMELINE_S;
     }
     for (uint32_t i = 0; i < monitor->scenario->n_engines; i++) {
@@ -328,15 +319,21 @@ void monitor_on_asked(struct monitor *monitor, const struct request *request)
 
 /* Begins to watch how long it takes until as many requests have ended as are live; one refusal at a time. Under
  * overload others come before those of a low class, so the very requests may never end. */
-void monitor_on_full(struct monitor *monitor, uint64_t retry_us)
+static void watch_ends(struct monitor *monitor, uint64_t retry_us, bool is_late)
 {
     if (monitor->full.n_left == 0) {
         monitor->full = (struct monitor_full){
             .at_ns = monitor->timeline->now_ns,
             .retry_us = retry_us,
             .n_left = monitor->server->queue.n_live,
+            .is_late = is_late,
         };
     }
+}
+
+void monitor_on_full(struct monitor *monitor, uint64_t retry_us)
+{
+    watch_ends(monitor, retry_us, false);
 }
 
 /* Compares the time told with the time that it took, in either direction. */
@@ -350,7 +347,8 @@ static void judge_told(struct monitor *monitor)
         return;
     }
     took_us = (double)(monitor->timeline->now_ns - full->at_ns) / TIMELINE_US;
-    times = (double)full->retry_us > took_us ? (double)full->retry_us / took_us : took_us / (double)full->retry_us;
+    times = (double)full->retry_us / took_us;
+    times = full->is_late || times > 1.0 ? times : 1.0 / times;
     monitor_log(monitor, "full: told %llu us, drained in %.0f us", (unsigned long long)full->retry_us, took_us);
     tally_add(&monitor->tallies, INVARIANT_TOLD, times, times > TOLD_TIMES, monitor_now_s(monitor));
 }
@@ -359,6 +357,9 @@ void monitor_on_refused(struct monitor *monitor, const struct request *request, 
 {
     monitor_log(monitor, "refused: uid %u, class %d, prompt %u, again in %llu us", request->job.account->uid,
                 (int)request->job.priority, request->job.n_prompt, (unsigned long long)retry_us);
+    if (queue_deadline_us(&request->job) > 0 && request->job.limits.tokens_a_minute == 0 && retry_us > 0) {
+        watch_ends(monitor, retry_us, true);
+    }
 }
 
 void monitor_on_served(struct monitor *monitor, const struct request *request, uint32_t n)
@@ -413,11 +414,7 @@ static double own_ns(const struct monitor *monitor, const struct request *reques
     return engine_true_ns(family, &load) * (1.05 + (double)monitor->scenario->chip.noise_permille / 1000.0);
 }
 
-/*
- * Returns what was ours of the millisecond from @at_ns on by the limits in force, at the full clock: the duty's part of
- * what frames left, since slices and pauses between them count while no frame is drawn.
- */
-static double offered_ns(const struct monitor *monitor, uint64_t at_ns)
+double monitor_offered(const struct monitor *monitor, uint64_t at_ns)
 {
     const struct scenario *scenario = monitor->scenario;
     const struct governor_limits *limits = monitor_limits_at(monitor, at_ns);
@@ -454,7 +451,7 @@ static double first_times(const struct monitor *monitor, const struct request *r
     for (uint64_t at = request->asked_ns; at < request->first_ns; at += TIMELINE_MS) {
         uint32_t slice_us = monitor_limits_at(monitor, at)->slice_us;
 
-        had_ns += (double)num_min(TIMELINE_MS, request->first_ns - at) * offered_ns(monitor, at);
+        had_ns += (double)num_min(TIMELINE_MS, request->first_ns - at) * monitor_offered(monitor, at);
         longest_us = (uint32_t)num_max(longest_us, slice_us);
         shortest_us = slice_us > 0 ? (uint32_t)num_min(shortest_us, slice_us) : shortest_us;
     }
@@ -486,6 +483,7 @@ void monitor_on_token(struct monitor *monitor, const struct request *request)
         uint64_t by_us = request->first_by_us;
 
         judge_first(monitor, request);
+        monitor_judge_estimate(monitor, request);
         if (request->is_promised && by_us > 0 && monitor->disturbed_ns < request->asked_ns) {
             tally_add(&monitor->tallies, INVARIANT_DEADLINE,
                       ((double)(request->first_ns - request->asked_ns) / 1000.0) /

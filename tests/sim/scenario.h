@@ -37,6 +37,7 @@ enum family {
     FAMILY_BURSTS, /* work in bursts against a temperature */
     FAMILY_TWINS,  /* as fair, on two models */
     FAMILY_UNTOLD, /* as steady, step and hint, on a GPU that reports no load */
+    FAMILY_LOSSES, /* as share, with engines that are lost */
     FAMILY_COUNT,
 };
 

@@ -66,10 +66,10 @@ static void print_tallies_json(const struct tallies *tallies)
         const struct tally *tally = &tallies->of[i];
 
         if (tally->n > 0) {
-            printf("%s\"%s\":{\"cases\":%llu,\"beyond\":%llu,\"worst\":%.6g,\"at_s\":%.3f,\"seed\":%llu,"
-                   "\"holds\":%s}",
+            printf("%s\"%s\":{\"cases\":%llu,\"beyond\":%llu,\"may_miss_ppm\":%u,\"worst\":%.6g,\"at_s\":%.3f,"
+                   "\"seed\":%llu,\"holds\":%s}",
                    first ? "" : ",", invariants[i].name, (unsigned long long)tally->n, (unsigned long long)tally->n_bad,
-                   tally->worst, tally->worst_s, (unsigned long long)tally->seed,
+                   invariants[i].may_miss_ppm, tally->worst, tally->worst_s, (unsigned long long)tally->seed,
                    tally_fails(tally, (enum invariant)i) ? "false" : "true");
             first = false;
         }
@@ -258,8 +258,16 @@ int sweep_many(const struct sweep_options *options)
 
     sweep(options, &sums);
     if (options->json) {
-        printf("{\"from\":%llu,\"count\":%llu,\"invariants\":", (unsigned long long)options->from,
-               (unsigned long long)options->count);
+        uint64_t n_tok = 0;
+        uint64_t n_refused = 0;
+
+        for (int i = 0; i < FAMILY_COUNT; i++) {
+            n_tok += sums.families[i].n_tok;
+            n_refused += sums.families[i].n_refused;
+        }
+        printf("{\"from\":%llu,\"count\":%llu,\"tokens\":%llu,\"refused\":%llu,\"invariants\":",
+               (unsigned long long)options->from, (unsigned long long)options->count, (unsigned long long)n_tok,
+               (unsigned long long)n_refused);
         print_tallies_json(&sums.tallies);
         printf("}\n");
     } else {
