@@ -27,6 +27,8 @@
 
 /* One app must not use up the descriptors of all; 256 connections stay below the usual 1,024. */
 #define LIMIT_CONNS         256u
+#define LIMIT_CONNS_KEPT    16u /* of those, kept for administrators; as many again for users that have few */
+#define LIMIT_CONNS_FEW     4u
 #define LIMIT_CONNS_A_UID   64u
 #define LIMIT_SESSIONS      256u /* conversations kept between requests, all peers */
 #define LIMIT_STREAMS       64u  /* open at once on one connection */

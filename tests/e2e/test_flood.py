@@ -5,7 +5,7 @@ import os
 import sotto_pb2 as pb
 import tap
 from client import Gone, generate
-from daemon import BUILD, Daemon, serving
+from daemon import BUILD, Daemon, client_of, serving
 from maker import N_BYTES, N_WORDS
 from tap import LeftOut, equal, fact, holds, note, within
 
@@ -104,15 +104,6 @@ def untrusted_clients_do_not_fill_the_log():
         holds(lines < 40, f"{lines} lines:\n{daemon.log()[-2000:]}")
         equal(daemon.counter("sotto_connections_bad_total"), 60, "what Status counts")
 
-
-
-def client_of(daemon, uid):
-    """A connection of another user; needs root."""
-    os.seteuid(uid)
-    try:
-        return daemon.client()
-    finally:
-        os.seteuid(0)
 
 
 @fact

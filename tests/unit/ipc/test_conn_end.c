@@ -290,6 +290,48 @@ START_TEST(a_connection_above_the_limit_of_all_is_refused_until_one_ends)
 }
 END_TEST
 
+START_TEST(some_connections_are_kept_for_administrators_and_for_users_with_few)
+{
+    struct client clients[16 + 1];
+    size_t n = 2; /* the fixture's own */
+
+    if (geteuid() != 0) {
+        return; /* other users take root */
+    }
+    client_hello(&fixture, &one);
+    client_hello(&fixture, &two);
+    fixture.ipc->limits.n_conns = 16; /* keeps two for each */
+    fixture.grant.admin = false;
+    for (; n < 16 - 2 * 2; n++) {
+        client_connect(&fixture, &clients[n]);
+        client_hello(&fixture, &clients[n]);
+    }
+    client_connect(&fixture, &clients[n]);
+    client_expect_error(&fixture, &clients[n], 0, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, true);
+    client_expect_end(&fixture, &clients[n]);
+    client_close(&clients[n]);
+
+    for (; n < 16 - 2; n++) {
+        client_connect_as(&fixture, &clients[n], 20001);
+        client_hello(&fixture, &clients[n]);
+    }
+    client_connect_as(&fixture, &clients[n], 20001);
+    client_expect_error(&fixture, &clients[n], 0, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, true);
+    client_close(&clients[n]);
+
+    fixture.grant.admin = true;
+    for (; n < 16; n++) {
+        client_connect(&fixture, &clients[n]);
+        client_hello(&fixture, &clients[n]);
+    }
+    client_connect(&fixture, &clients[n]);
+    client_expect_error(&fixture, &clients[n], 0, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, true);
+    while (n >= 2) {
+        client_close(&clients[n--]);
+    }
+}
+END_TEST
+
 START_TEST(a_connection_that_ends_at_any_byte_leaves_nothing_behind)
 {
     static const uint8_t bytes[] = {
@@ -454,6 +496,7 @@ int main(void)
     tcase_add_test(facts, an_incomplete_frame_at_the_end_ends_the_connection);
     tcase_add_test(facts, a_connection_above_the_limit_of_a_user_is_refused);
     tcase_add_test(facts, a_connection_above_the_limit_of_all_is_refused_until_one_ends);
+    tcase_add_test(facts, some_connections_are_kept_for_administrators_and_for_users_with_few);
     tcase_add_test(facts, a_connection_that_ends_at_any_byte_leaves_nothing_behind);
     tcase_add_test(facts, without_memory_a_connection_ends_and_the_next_is_served);
     tcase_add_test(facts, without_descriptors_streams_go_on_and_accepting_comes_back);
