@@ -319,6 +319,7 @@ void prompt_begin(struct stream *stream)
     if (request->continues) {
         job->flags = TOKENIZE_MIDDLE;
     }
+    job->priority = stream->job.priority;
     instance_lend_text(instance, job);
     text_pool_push(instance->registry->pool, job, on_text, stream);
 }
