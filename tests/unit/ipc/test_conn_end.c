@@ -428,20 +428,20 @@ END_TEST
 /* The loop's time is from before the block: a timer that counted from there would fire at once (O29). */
 START_TEST(a_deadline_set_after_a_long_block_is_not_shortened)
 {
-    struct client late;
-
     client_hello(&fixture, &one);
+    client_hello(&fixture, &two);
     fixture_run(&fixture, 5);
-    fixture.ipc->limits.hello_ms = 2000;
+    fixture.ipc->limits.half_frame_ms = 2000;
     fixture.hub.block_ms = 2400;
     ck_assert_int_eq(send(one.fd, "\x08\0\0\0\x08\x01\x1a\x04\x12\x02hi", 12, MSG_NOSIGNAL), 12); /* 1: generate */
-    client_connect(&fixture, &late);
+    ck_assert_int_eq(send(two.fd, "\x08\0\0\0\x08\x01", 6, MSG_NOSIGNAL), 6); /* the half of one: its turn is next */
     fixture_iterate(&fixture);
     fixture.hub.block_ms = 0;
     fixture_run(&fixture, 100);
 
-    client_hello(&fixture, &late);
-    client_close(&late);
+    ck_assert_int_eq(send(two.fd, "\x1a\x04\x12\x02hi", 6, MSG_NOSIGNAL), 6);
+    fixture_run(&fixture, 5);
+    ck_assert_uint_eq(fixture.hub.n_opened, 2);
 }
 END_TEST
 
