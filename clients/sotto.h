@@ -325,9 +325,9 @@ struct sotto_model {
     uint32_t trained_context_tokens;
     uint32_t kv_bytes_per_token;
     uint32_t kv_pages;
-    uint32_t kv_pages_used;
-    const char *backend; /* "cpu/avx2" */
-    bool chat;           /* its chat template is supported */
+    uint32_t kv_pages_used; /* 0 unless this user may observe */
+    const char *backend;    /* "cpu/avx2" */
+    bool chat;              /* its chat template is supported */
     const char *chat_reason;
     float load_fraction; /* LOADING */
     uint64_t load_us;
@@ -454,9 +454,9 @@ struct sotto_status {
     const struct sotto_memory_kind *memory;
     uint64_t rss_bytes;
     uint32_t descriptors;
-    uint32_t connections;
+    uint32_t connections; /* of this user; all for users that may observe */
     size_t n_classes;
-    const struct sotto_class_counts *classes;
+    const struct sotto_class_counts *classes; /* of this user's requests; of all for users that may observe */
     size_t n_models;
     const struct sotto_model *models;
     size_t n_engines;

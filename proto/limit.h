@@ -27,6 +27,8 @@
 
 /* One app must not use up the descriptors of all; 256 connections stay below the usual 1,024. */
 #define LIMIT_CONNS         256u
+#define LIMIT_CONNS_KEPT    16u /* of those, kept for administrators; as many again for users that have few */
+#define LIMIT_CONNS_FEW     4u
 #define LIMIT_CONNS_A_UID   64u
 #define LIMIT_SESSIONS      256u /* conversations kept between requests, all peers */
 #define LIMIT_STREAMS       64u  /* open at once on one connection */
@@ -34,6 +36,7 @@
 #define LIMIT_WAITING_KEPT  32u  /* of those, kept for interactive and above; as many again for realtime alone */
 #define LIMIT_WAITING_FEW   4u   /* as many again for users that have fewer than this waiting */
 #define LIMIT_WAITING_A_UID 64u
+#define LIMIT_WATCHES_A_UID 64u /* an event costs the loop as much as it has watchers */
 #define LIMIT_WORDS_JOBS    64u /* texts being tokenised or waiting for it, all peers */
 #define LIMIT_WORDS_A_UID   8u
 

@@ -9,8 +9,8 @@
 #include "stream/report.h"
 #include <errno.h>
 
-static void fill_processor(const struct hub *hub, enum processor processor, uint64_t now_us, struct arena *arena,
-                           Sotto__V1__GovernorInfo *ret_info)
+static void fill_processor(const struct hub *hub, enum processor processor, const struct grant *grant, uint64_t now_us,
+                           struct arena *arena, Sotto__V1__GovernorInfo *ret_info)
 {
     struct governor_limits limits;
     uint64_t since_us;
@@ -26,11 +26,14 @@ static void fill_processor(const struct hub *hub, enum processor processor, uint
     ret_info->class_gate = stream_class_of(limits.class_gate);
     ret_info->since_ms = (now_us - since_us) / 1000;
     ret_info->changes = hub->governor_loop.governor.n_changes;
-    ret_info->held_us = hub->governor_loop.held_us[processor]; /* never falls: the slice that runs is not in it */
-    ret_info->slices = hub->governor_loop.n_slices[processor];
+    if (grant->observe) {
+        ret_info->held_us = hub->governor_loop.held_us[processor]; /* never falls: the slice that runs is not in it */
+        ret_info->slices = hub->governor_loop.n_slices[processor];
+    }
 }
 
-static int fill_governor(const struct hub *hub, struct arena *arena, Sotto__V1__StatusReport *report)
+static int fill_governor(const struct hub *hub, const struct grant *grant, struct arena *arena,
+                         Sotto__V1__StatusReport *report)
 {
     uint64_t now_us = clock_mono_us();
     Sotto__V1__GovernorInfo *infos;
@@ -41,7 +44,7 @@ static int fill_governor(const struct hub *hub, struct arena *arena, Sotto__V1__
         return err_new(-ENOMEM);
     }
     for (int i = 0; i < PROCESSOR_COUNT; i++) {
-        fill_processor(hub, (enum processor)i, now_us, arena, &infos[i]);
+        fill_processor(hub, (enum processor)i, grant, now_us, arena, &infos[i]);
     }
     report->governor = (Sotto__V1__GovernorInfo **)list;
     report->n_governor = PROCESSOR_COUNT;
@@ -82,7 +85,7 @@ static int fill_accounts(const struct hub *hub, const struct grant *grant, struc
 int hub_governor_fill(const struct hub *hub, const struct grant *grant, struct arena *arena,
                       Sotto__V1__StatusReport *report)
 {
-    int r = fill_governor(hub, arena, report);
+    int r = fill_governor(hub, grant, arena, report);
 
     r = r ? r : fill_accounts(hub, grant, arena, report);
     return err_up(r);

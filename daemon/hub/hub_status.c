@@ -3,6 +3,9 @@
  *
  * Engines are asked for their figures before a Status is answered, all at once and for 100 ms at most; questions that
  * come meanwhile share the next round.
+ *
+ * Sums over all users say how long others' prompts and answers are to a user that asks again and again. So they go only
+ * to users that may observe; any other user gets what is its own.
  */
 #include "base/clean.h"
 #include "base/clock.h"
@@ -67,7 +70,6 @@ static void fill_facts(const struct instance *instance, Sotto__V1__ModelInfo *re
     ret_info->trained_context_tokens = facts->n_trained;
     ret_info->kv_bytes_per_token = facts->kv_token_bytes;
     ret_info->kv_pages = facts->n_pages;
-    ret_info->kv_pages_used = instance->figures.n_pages_held;
     ret_info->backend = wire_str(facts->backend);
     ret_info->chat = instance->chat != NULL;
     ret_info->chat_reason = wire_str(instance->chat_diag.text);
@@ -94,6 +96,7 @@ int hub_status_fill_model(const struct model_entry *model, const struct grant *g
     }
     if (instance) {
         fill_facts(instance, ret_info);
+        ret_info->kv_pages_used = grant->observe ? instance->figures.n_pages_held : 0;
     }
     return arena->exceeded ? err_new(-ENOMEM) : err_up(hub_pins_fill(model, grant, arena, ret_info));
 }
@@ -153,15 +156,8 @@ static size_t count_instances(const struct hub *hub)
     return n;
 }
 
-static void fill_engine(const struct instance *instance, Sotto__V1__EngineInfo *info)
+static void fill_sums(const struct instance_figures *figures, Sotto__V1__EngineInfo *info)
 {
-    const struct instance_figures *figures = &instance->figures;
-
-    *info = (Sotto__V1__EngineInfo)SOTTO__V1__ENGINE_INFO__INIT;
-    info->model = wire_str(instance->model->settings.name);
-    info->pid = instance->engine ? engine_pid(instance->engine) : 0;
-    info->starts = instance->model->n_starts;
-    info->last_exit = instance->model->last_exit;
     info->steps = figures->n_steps;
     info->tokens = figures->n_tok;
     info->rows = figures->n_rows;
@@ -174,7 +170,20 @@ static void fill_engine(const struct instance *instance, Sotto__V1__EngineInfo *
     info->pages_evicted = figures->n_pages_evicted;
 }
 
-static int fill_engines(const struct hub *hub, struct arena *arena, Sotto__V1__StatusReport *report)
+static void fill_engine(const struct instance *instance, const struct grant *grant, Sotto__V1__EngineInfo *info)
+{
+    *info = (Sotto__V1__EngineInfo)SOTTO__V1__ENGINE_INFO__INIT;
+    info->model = wire_str(instance->model->settings.name);
+    info->pid = instance->engine ? engine_pid(instance->engine) : 0;
+    info->starts = instance->model->n_starts;
+    info->last_exit = instance->model->last_exit;
+    if (grant->observe) {
+        fill_sums(&instance->figures, info);
+    }
+}
+
+static int fill_engines(const struct hub *hub, const struct grant *grant, struct arena *arena,
+                        Sotto__V1__StatusReport *report)
 {
     const struct instance *instance = NULL;
     Sotto__V1__EngineInfo *infos;
@@ -185,7 +194,7 @@ static int fill_engines(const struct hub *hub, struct arena *arena, Sotto__V1__S
         return err_new(-ENOMEM);
     }
     while ((instance = registry_next(&hub->registry, instance))) {
-        fill_engine(instance, &infos[report->n_engines++]);
+        fill_engine(instance, grant, &infos[report->n_engines++]);
     }
     report->engines = (Sotto__V1__EngineInfo **)list;
     return 0;
@@ -256,7 +265,30 @@ static int fill_memory(const struct hub *hub, struct arena *arena, Sotto__V1__St
 
 /* ---- classes and counters */
 
-static int fill_classes(const struct hub *hub, struct arena *arena, Sotto__V1__StatusReport *report)
+/* Counts the requests that @grant may see in @rows, which has a row for each class. */
+static void count_requests(const struct hub *hub, const struct grant *grant, Sotto__V1__ClassCounts *rows)
+{
+    struct list *link;
+
+    list_for_each (link, &hub->streams.all) {
+        const struct stream *stream = container_of(link, struct stream, link);
+        const struct job *job = &stream->job;
+
+        if (stream_is_over(stream) || (!grant->observe && stream->grant.uid != grant->uid)) {
+            continue;
+        }
+        if (job->parked) {
+            rows[job->priority].parked++;
+        } else if (job->state == JOB_ASSIGNED) {
+            rows[job->priority].running++;
+        } else {
+            rows[job->priority].queued++;
+        }
+    }
+}
+
+static int fill_classes(const struct hub *hub, const struct grant *grant, struct arena *arena,
+                        Sotto__V1__StatusReport *report)
 {
     Sotto__V1__ClassCounts *rows;
     void **list;
@@ -266,15 +298,10 @@ static int fill_classes(const struct hub *hub, struct arena *arena, Sotto__V1__S
         return err_new(-ENOMEM);
     }
     for (int i = 0; i < PRIORITY_COUNT; i++) {
-        struct queue_counts counts;
-
-        queue_count(&hub->streams.queue, (enum priority)i, &counts);
         rows[i] = (Sotto__V1__ClassCounts)SOTTO__V1__CLASS_COUNTS__INIT;
         rows[i].priority = stream_class_of((enum priority)i);
-        rows[i].queued = counts.n_queued;
-        rows[i].running = counts.n_running;
-        rows[i].parked = counts.n_parked;
     }
+    count_requests(hub, grant, rows);
     report->classes = (Sotto__V1__ClassCounts **)list;
     report->n_classes = PRIORITY_COUNT;
     return 0;
@@ -320,10 +347,12 @@ static void call_status(struct ticket *ticket, const Sotto__V1__Error *error)
     (void)error;
     arena_init(&arena, MEM_WIRE, 1u << 20);
     r = fill_models(hub, &own->grant, &arena, &report.n_models, &report.models);
-    r = r ? r : fill_engines(hub, &arena, &report);
-    r = r ? r : fill_memory(hub, &arena, &report);
-    r = r ? r : fill_classes(hub, &arena, &report);
-    r = r ? r : fill_counters(hub, &arena, &report);
+    r = r ? r : fill_engines(hub, &own->grant, &arena, &report);
+    r = r ? r : fill_classes(hub, &own->grant, &arena, &report);
+    if (own->grant.observe) {
+        r = r ? r : fill_memory(hub, &arena, &report);
+        r = r ? r : fill_counters(hub, &arena, &report);
+    }
     r = r ? r : machine_watch_report(hub->watch, clock_mono_us(), &arena, &report);
     r = r ? r : hub_governor_fill(hub, &own->grant, &arena, &report);
     report.sessions = sessions_count(&hub->sessions, &own->grant);

@@ -169,8 +169,9 @@ static int create(struct text_ticket **ret_own, struct hub *hub, struct model_en
     return 0;
 }
 
-/* Starts the job now, or when the model's vocabulary is there. @r: whether there is a job. */
-static int begin(struct text_ticket *own, int r, struct ticket **ret_ticket)
+/* Starts the job now, or when the model's vocabulary is there. @r: whether there is a job. A question has the user's
+ * usual class, and none is as urgent as a realtime request. */
+static int begin(struct text_ticket *own, int r, const struct grant *grant, struct ticket **ret_ticket)
 {
     struct ticket *ticket = &own->ticket;
     struct model_entry *model = ticket->model;
@@ -178,6 +179,9 @@ static int begin(struct text_ticket *own, int r, struct ticket **ret_ticket)
     if (r) {
         ticket_destroy(ticket);
         return err_up(r);
+    }
+    if (grant->class_default != SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND) {
+        own->job->priority = PRIORITY_INTERACTIVE;
     }
     *ret_ticket = ticket;
     if (model->current && model->current->vocab) {
@@ -210,8 +214,8 @@ int hub_tokenize(struct hub *hub, const Sotto__V1__Tokenize *asked, const struct
     }
     own->tokenized = done;
     own->pieces = asked->pieces;
-    r = text_pool_tokenize(&own->job, account, asked->text.data, asked->text.len);
-    return err_up(begin(own, r, ret_ticket));
+    r = text_job_tokenize(&own->job, account, asked->text.data, asked->text.len);
+    return err_up(begin(own, r, grant, ret_ticket));
 }
 
 int hub_detokenize(struct hub *hub, const Sotto__V1__Detokenize *asked, const struct grant *grant,
@@ -231,6 +235,6 @@ int hub_detokenize(struct hub *hub, const Sotto__V1__Detokenize *asked, const st
         return err_up(r);
     }
     own->detokenized = done;
-    r = text_pool_detokenize(&own->job, account, asked->ids, asked->n_ids);
-    return err_up(begin(own, r, ret_ticket));
+    r = text_job_detokenize(&own->job, account, asked->ids, asked->n_ids);
+    return err_up(begin(own, r, grant, ret_ticket));
 }

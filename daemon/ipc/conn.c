@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "ipc/turn.h"
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -94,6 +95,10 @@ static void on_due(struct conn *conn, enum conn_due due)
                   limits->hello_ms);
         break;
     case DUE_HALF_FRAME:
+        if (turn_is_due(conn)) { /* what it sent was not looked at */
+            conn_wait(conn, DUE_HALF_FRAME, limits->half_frame_ms);
+            break;
+        }
         conn_fail(conn, SOTTO__V1__CODE__CODE_DEADLINE_EXCEEDED, "",
                   "a frame was begun (%zu bytes came) and not completed within %" PRIu32 " ms", conn->in.n,
                   limits->half_frame_ms);
@@ -155,6 +160,7 @@ void conn_close(struct conn *conn)
     hub_hint_ends(conn->ipc->hub, &conn->compositor);
     hub_connection_left(conn->ipc->hub, conn->id);
     list_remove(&conn->dirty);
+    turn_leave(conn);
     if (conn->tenant) {
         conn->ipc->n_conns--;
         tenant_leave(steal(&conn->tenant), conn->charged);
@@ -229,6 +235,19 @@ static void log_full(struct conn *conn)
     conn->ipc->is_full_logged = true;
 }
 
+/* Returns how many connections there may be with @conn, the newest. A few users that hold as many as they may do not
+ * shut out all others, and never an administrator. A small limit keeps an eighth. */
+static uint32_t conns_most(const struct conn *conn)
+{
+    uint32_t n = conn->ipc->limits.n_conns;
+    uint32_t n_kept = n / 8 < LIMIT_CONNS_KEPT ? n / 8 : LIMIT_CONNS_KEPT;
+
+    if (conn->grant.admin) {
+        return n;
+    }
+    return conn->tenant->n_conns <= LIMIT_CONNS_FEW ? n - n_kept : n - 2 * n_kept;
+}
+
 /* Admits the connection, or refuses it with one write that does not wait: a flood of connections must not be held. */
 static bool admit(struct conn *conn)
 {
@@ -239,9 +258,11 @@ static bool admit(struct conn *conn)
         return false;
     }
     conn->ipc->n_conns++;
-    if (conn->ipc->n_conns > limits->n_conns) {
+    if (conn->ipc->n_conns > conns_most(conn)) {
         conn_fail(conn, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "",
-                  "the daemon has reached its limit of %" PRIu32 " connections; try again later", limits->n_conns);
+                  "the daemon has reached its limit of %" PRIu32 " connections, of which some are kept for "
+                  "administrators and for users with few; try again later",
+                  limits->n_conns);
     } else if (conn->tenant->n_conns > limits->n_conns_a_uid) {
         conn_fail(conn, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "",
                   "user %" PRIu32 " has reached its limit of %" PRIu32 " connections; close one first", conn->peer.uid,
@@ -277,13 +298,13 @@ static void begin(struct conn *conn)
         conn_close(conn);
         return;
     }
+    conn_ask_policy(conn);
     if (!admit(conn)) {
         conn->ipc->counts.n_refused++;
         conn_close(conn);
         return;
     }
     conn->ipc->counts.n_accepted++;
-    conn_ask_policy(conn);
     log_debug("ipc", "connection %" PRIu64 ": uid %" PRIu32 ", pid %d, label \"%s\"", conn->id, conn->peer.uid,
               conn->peer.pid, conn->peer.label);
     conn_wait(conn, DUE_HELLO, conn->ipc->limits.hello_ms);
@@ -301,6 +322,7 @@ int conn_accept(struct ipc *ipc, uv_stream_t *server)
     conn->ipc = ipc;
     conn->id = ++ipc->last_id;
     list_init(&conn->dirty);
+    list_init(&conn->turn);
     list_init(&conn->requests);
     buf_init(&conn->in, MEM_WIRE, FRAME_HEAD_BYTES + LIMIT_FRAME + IPC_READ_BYTES);
     buf_init(&conn->out, MEM_WIRE, LIMIT_OUT_MAX + 2 * (FRAME_HEAD_BYTES + LIMIT_FRAME));

@@ -1,7 +1,8 @@
 /*
  * Conn: one connection, from its first byte to its close callback
  *
- * Reading takes frames out of what came; their length is checked before any memory is set aside (conn_read.c). Writing
+ * Reading stops after each piece until the frames in it have had their turn (turn.h); the length of a frame is checked
+ * before any memory is set aside (conn_read.c). Writing
  * joins frames in a buffer, which goes out once in a loop iteration, one write at a time; a peer that does not read
  * first parks its own streams, then loses its connection (conn_write.c). A connection that fails ends alone, with a
  * typed Error as its last frame where that can still be sent. It hands frames and the events of its life to the
@@ -49,6 +50,7 @@ struct conn_ops {
 struct conn {
     struct list link;  /* ipc::conns */
     struct list dirty; /* ipc::dirty */
+    struct list turn;  /* tenant::line */
     struct ipc *ipc;
     uv_pipe_t pipe;
     uv_timer_t timer; /* for the earliest of due_ms */
@@ -61,7 +63,8 @@ struct conn {
     struct tenant *tenant; /* NULL: refused before it was served */
     char client[LIMIT_NAME + 1];
 
-    struct buf in;        /* a frame that is not complete yet */
+    struct buf in;        /* what was read and not yet handled: frames, and the beginning of one */
+    bool some_taken;      /* a frame was handled since the last reading */
     struct buf out;       /* frames not yet handed to the kernel */
     struct buf in_flight; /* frames of the write that is under way */
     uv_write_t write;
@@ -119,6 +122,9 @@ void conn_wait(struct conn *conn, enum conn_due due, uint32_t ms);
 void conn_end_half(struct conn *conn);
 
 void conn_start_reading(struct conn *conn); /* conn_read.c */
+
+/* Handles the frame at the head of what was read. If there is no whole one, @conn leaves its line and reads on. */
+void conn_take_frame(struct conn *conn);
 bool conn_peer_is_gone(const struct conn *conn);
 
 size_t conn_unsent(const struct conn *conn); /* conn_write.c */

@@ -1,10 +1,10 @@
 /*
- * Bytes come in, frames go out. Bytes are read into a buffer that all connections share; a connection keeps only the
- * beginning of a frame that is not complete, so its memory grows with the bytes that came, never with a claimed length.
+ * Bytes come in, frames go out. A connection reads a piece, keeps it until its frames have had their turn, and then reads
+ * on. Its memory grows with the bytes that came, never with a claimed length.
  */
 #include "base/err.h"
 #include "base/log.h"
-#include "ipc/conn.h"
+#include "ipc/turn.h"
 #include <inttypes.h>
 #include <poll.h>
 
@@ -49,65 +49,67 @@ static void handle_frame(struct conn *conn, const struct frame *frame)
     arena_reset(&conn->ipc->wire.arena); /* frees a long prompt now, not with the next frame */
 }
 
-/* Handles every whole frame at the head of @bytes and returns how many bytes they had. */
-static size_t take_frames(struct conn *conn, const uint8_t *bytes, size_t n)
-{
-    size_t at = 0;
-
-    while (conn_is_open(conn) && !conn->fail_why && at < n) {
-        size_t max = conn->state == CONN_NEW ? LIMIT_FRAME_NEW : LIMIT_FRAME;
-        struct frame frame;
-        size_t used;
-        int r = frame_take(bytes + at, n - at, max, &frame, &used);
-
-        if (r == FRAME_MORE) {
-            break;
-        }
-        if (r == FRAME_TOO_LARGE) {
-            conn->ipc->counts.n_bad++;
-            conn_fail(conn, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "",
-                      "a frame of %zu bytes was announced; at most %zu are allowed%s", frame.n, max,
-                      conn->state == CONN_NEW ? " before Welcome" : "");
-            break;
-        }
-        handle_frame(conn, &frame);
-        at += used;
-    }
-    return at;
-}
-
 /* The deadline of an incomplete frame runs from its first byte. */
-static void watch_half_frame(struct conn *conn, bool some_taken)
+static void watch_half_frame(struct conn *conn)
 {
-    if (!conn_is_open(conn)) {
-        return;
-    }
     if (!conn->in.n) {
         conn_wait(conn, DUE_HALF_FRAME, 0);
-    } else if (some_taken || !conn->due_ms[DUE_HALF_FRAME]) {
+    } else if (conn->some_taken || !conn->due_ms[DUE_HALF_FRAME]) {
         conn_wait(conn, DUE_HALF_FRAME, conn->ipc->limits.half_frame_ms);
     }
+    conn->some_taken = false;
+}
+
+static void read_on(struct conn *conn)
+{
+    turn_leave(conn);
+    if (!conn->in.n) {
+        buf_finish(&conn->in); /* most connections are idle for most of the time */
+    }
+    conn_charge(conn);
+    watch_half_frame(conn);
+    conn_start_reading(conn);
+}
+
+void conn_take_frame(struct conn *conn)
+{
+    size_t max = conn->state == CONN_NEW ? LIMIT_FRAME_NEW : LIMIT_FRAME;
+    struct frame frame;
+    size_t used;
+    int r;
+
+    if (!conn_is_open(conn) || conn->fail_why) {
+        turn_leave(conn);
+        return;
+    }
+    r = frame_take(buf_data(&conn->in), conn->in.n, max, &frame, &used);
+    if (r == FRAME_MORE) {
+        read_on(conn);
+        return;
+    }
+    if (r == FRAME_TOO_LARGE) {
+        turn_leave(conn);
+        conn->ipc->counts.n_bad++;
+        conn_fail(conn, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "",
+                  "a frame of %zu bytes was announced; at most %zu are allowed%s", frame.n, max,
+                  conn->state == CONN_NEW ? " before Welcome" : "");
+        return;
+    }
+    turn_charge(conn->ipc, conn->tenant, TURN_FRAME_COST + frame.n);
+    handle_frame(conn, &frame);
+    buf_eat(&conn->in, used);
+    conn->some_taken = true;
 }
 
 static void on_bytes(struct conn *conn, const uint8_t *bytes, size_t n)
 {
-    size_t taken = 0;
-
-    if (!conn->in.n) {
-        taken = take_frames(conn, bytes, n);
-        bytes += taken;
-        n -= taken;
-    }
-    if (n && conn_is_open(conn) && buf_append(&conn->in, bytes, n) != BUF_OK) {
+    uv_read_stop((uv_stream_t *)&conn->pipe);
+    if (buf_append(&conn->in, bytes, n) != BUF_OK) {
         conn_fail(conn, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "", "the daemon has no memory for the bytes sent");
         return;
     }
-    if (conn->in.n && !taken) {
-        taken = take_frames(conn, buf_data(&conn->in), conn->in.n);
-        buf_eat(&conn->in, taken);
-    }
     conn_charge(conn);
-    watch_half_frame(conn, taken > 0);
+    turn_join(conn);
 }
 
 bool conn_peer_is_gone(const struct conn *conn)

@@ -5,7 +5,7 @@
  * for the stall time, the connection fails.
  */
 #include "base/clock.h"
-#include "ipc/conn.h"
+#include "ipc/turn.h"
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 
@@ -218,14 +218,15 @@ static bool has_room(struct conn *conn)
     return false;
 }
 
-/* Follows the packing of a frame into conn::out, of which @r is the result. */
-static void sent(struct conn *conn, int r, bool is_fatal)
+/* Follows the packing of a frame of @n bytes into conn::out, of which @r is the result. */
+static void sent(struct conn *conn, int r, size_t n, bool is_fatal)
 {
     if (r != BUF_OK) {
         conn_fail_later(conn, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "the daemon has no memory for an answer");
         return;
     }
     conn->ipc->counts.n_frames_out++;
+    turn_charge(conn->ipc, conn->tenant, n);
     mark_dirty(conn);
     conn_charge(conn);
     if (!is_fatal && !conn->is_parked && conn_unsent(conn) > LIMIT_OUT_STALL) {
@@ -250,7 +251,7 @@ void conn_send(struct conn *conn, uint32_t stream, Sotto__V1__ServerFrame__BodyC
     if (n > LIMIT_FRAME) {
         send_too_large(conn, stream, n);
     } else if (is_fatal || has_room(conn)) {
-        sent(conn, wire_pack(&frame.base, &conn->out), is_fatal);
+        sent(conn, wire_pack(&frame.base, &conn->out), n, is_fatal);
     }
 }
 
@@ -269,7 +270,7 @@ void conn_send_shared(struct conn *conn, uint32_t stream, const struct buf *body
     n = sotto__v1__server_frame__pack(&label, head + FRAME_HEAD_BYTES);
     frame_head(head, (uint32_t)(n + body->n));
     r = buf_append(&conn->out, head, FRAME_HEAD_BYTES + n);
-    sent(conn, r ? r : buf_append(&conn->out, buf_data(body), body->n), false);
+    sent(conn, r ? r : buf_append(&conn->out, buf_data(body), body->n), n + body->n, false);
 }
 
 void conn_refuse(struct conn *conn, uint32_t stream, Sotto__V1__Code code, const struct diag *diag, uint32_t retry_ms)

@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "ipc/listener.h"
 #include "ipc/route.h"
+#include "ipc/turn.h"
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -49,12 +50,14 @@ int ipc_create(struct ipc **ret_ipc, uv_loop_t *loop, struct hub *hub, const str
     list_init(&ipc->dirty);
     list_init(&ipc->tenants);
     list_init(&ipc->watches);
+    list_init(&ipc->due);
     wire_init(&ipc->wire, MEM_WIRE);
     uv_prepare_init(loop, &ipc->flusher);
     ipc->flusher.data = ipc;
-    ipc->flusher_open = true;
+    ipc->n_handles = 3;
     uv_prepare_start(&ipc->flusher, flush_dirty);
     uv_unref((uv_handle_t *)&ipc->flusher);
+    turn_start(ipc);
     *ret_ipc = ipc;
     return 0;
 }
@@ -104,7 +107,7 @@ void ipc_destroy(struct ipc *ipc)
     if (!ipc) {
         return;
     }
-    assert(!ipc->flusher_open && list_is_empty(&ipc->conns) && list_is_empty(&ipc->listeners));
+    assert(ipc->n_handles == 0 && list_is_empty(&ipc->conns) && list_is_empty(&ipc->listeners));
     wire_finish(&ipc->wire);
     mem_free(ipc);
 }

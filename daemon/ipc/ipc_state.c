@@ -6,12 +6,13 @@
 #define LINES_MOST 20u
 #define PERIOD_US  10000000u
 
-static void on_flusher_closed(uv_handle_t *flusher)
+static void on_handle_closed(uv_handle_t *handle)
 {
-    struct ipc *ipc = flusher->data;
+    struct ipc *ipc = handle->data;
 
-    ipc->flusher_open = false;
-    ipc->done(ipc->owner);
+    if (--ipc->n_handles == 0) {
+        ipc->done(ipc->owner);
+    }
 }
 
 enum log_level ipc_log_level(struct ipc *ipc)
@@ -32,11 +33,13 @@ enum log_level ipc_log_level(struct ipc *ipc)
     return LOG_INFO;
 }
 
-/* The flusher is closed last, since connections that are closing still have a frame to send. */
+/* The handles are closed last, since connections that are closing still have a frame to send. */
 void ipc_left(struct ipc *ipc)
 {
     if (ipc->closing && list_is_empty(&ipc->conns) && list_is_empty(&ipc->listeners) &&
         !uv_is_closing((const uv_handle_t *)&ipc->flusher)) {
-        uv_close((uv_handle_t *)&ipc->flusher, on_flusher_closed);
+        uv_close((uv_handle_t *)&ipc->flusher, on_handle_closed);
+        uv_close((uv_handle_t *)&ipc->turn_check, on_handle_closed);
+        uv_close((uv_handle_t *)&ipc->turn_idle, on_handle_closed);
     }
 }

@@ -1,6 +1,6 @@
 /*
- * Status: the hub reports what it and its engines hold. Added here are connections, descriptors, and the bytes of this
- * process that no account of memory has.
+ * Status: the hub reports what it and its engines hold. Added here are connections and, for users that may observe,
+ * descriptors, counters, and the bytes of this process that no account of memory has.
  */
 #include "base/clock.h"
 #include "base/file.h"
@@ -158,11 +158,13 @@ static void on_report(void *owner, Sotto__V1__StatusReport *report, struct arena
     report->instance = ipc->instance;
     report->server = wire_str("sottod/" SOTTO_VERSION);
     report->uptime_ms = (clock_boot_us() - ipc->started_us) / 1000;
-    look_at_own(ipc);
-    report->descriptors = ipc->own.n_descriptors;
-    report->connections = ipc->n_conns;
-    add_memory(ipc->own.rss_bytes, report, arena);
-    add_counters(&ipc->counts, report, arena);
+    report->connections = request->conn->grant.observe ? ipc->n_conns : request->conn->tenant->n_conns;
+    if (request->conn->grant.observe) {
+        look_at_own(ipc);
+        report->descriptors = ipc->own.n_descriptors;
+        add_memory(ipc->own.rss_bytes, report, arena);
+        add_counters(&ipc->counts, report, arena);
+    }
     ipc->ops->describe(ipc->owner, &request->conn->grant, report);
     conn_request_answer(request, SOTTO__V1__SERVER_FRAME__BODY_STATUS_REPORT, report);
 }

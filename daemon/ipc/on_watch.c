@@ -22,8 +22,27 @@ static uint32_t topic_bit(const char *topic)
     return 0;
 }
 
+static uint32_t count_watches(const struct ipc *ipc, const struct tenant *tenant)
+{
+    struct list *link;
+    uint32_t n = 0;
+
+    list_for_each (link, &ipc->watches) {
+        n += container_of(link, struct conn_request, watch)->conn->tenant == tenant;
+    }
+    return n;
+}
+
 void on_watch(struct conn *conn, struct conn_request *request, const Sotto__V1__ClientFrame *frame)
 {
+    struct diag diag = DIAG_INIT;
+
+    if (count_watches(conn->ipc, conn->tenant) >= LIMIT_WATCHES_A_UID) {
+        diag_set(&diag, "this user watches %u times already, which is the limit: cancel one first",
+                 LIMIT_WATCHES_A_UID);
+        conn_request_refuse(request, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, &diag, 0);
+        return;
+    }
     for (size_t i = 0; i < frame->watch->n_topics; i++) {
         request->topics |= topic_bit(frame->watch->topics[i]);
     }

@@ -27,6 +27,8 @@ struct tenant *tenant_join(struct list *tenants, uint32_t uid)
             return NULL;
         }
         tenant->uid = uid;
+        list_init(&tenant->due);
+        list_init(&tenant->line);
         list_append(tenants, &tenant->link);
     }
     tenant->n_conns++;

@@ -254,3 +254,14 @@ uint64_t jinja_run_steps(const struct jinja_run *run)
 {
     return run->steps;
 }
+
+bool jinja_run_is_over(const struct jinja_run *run)
+{
+    return run->is_over;
+}
+
+void jinja_run_take_out(struct jinja_run *run, struct jinja_out *ret_out)
+{
+    *ret_out = run->out;
+    run->out = (struct jinja_out){ .max = ret_out->max };
+}

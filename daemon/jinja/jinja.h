@@ -115,5 +115,9 @@ int jinja_render(struct jinja_run *run);
 const struct jinja_out *jinja_run_out(const struct jinja_run *run);
 uint32_t jinja_run_line(const struct jinja_run *run);  /* line of the template that was executed last, from 1 */
 uint64_t jinja_run_steps(const struct jinja_run *run); /* taken so far */
+bool jinja_run_is_over(const struct jinja_run *run);   /* it failed at a ceiling of its limits */
+
+/* Gives the output away: *ret_out is the caller's, who frees its two arrays. */
+void jinja_run_take_out(struct jinja_run *run, struct jinja_out *ret_out);
 
 #endif

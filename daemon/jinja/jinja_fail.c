@@ -57,5 +57,6 @@ int jinja_fail_full(struct jinja_run *run)
     if (!run->arena.exceeded) {
         return err_new(-ENOMEM);
     }
+    run->is_over = true;
     return jinja_fail(run, "MemoryError", "the template holds more than %zu bytes", run->limits.memory_bytes);
 }

@@ -38,6 +38,7 @@ static int make_room(struct jinja_run *run, size_t n)
     int r;
 
     if (n > out->max - out->n) {
+        run->is_over = true;
         return jinja_fail(run, "MemoryError", "the template writes more than %zu bytes", out->max);
     }
     if (out->n + n > out->cap) {

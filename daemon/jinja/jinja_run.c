@@ -15,6 +15,7 @@ int jinja_run_count(struct jinja_run *run, uint64_t n)
         return JINJA_CANCELLED;
     }
     if (run->steps > run->limits.steps) {
+        run->is_over = true;
         return jinja_fail(run, "TimeoutError", "the template takes more than %llu steps",
                           (unsigned long long)run->limits.steps);
     }

@@ -40,6 +40,7 @@ struct jinja_run {
     uint32_t line;
     struct tm now;
     bool has_now;
+    bool is_over; /* it failed at one of @limits */
     const atomic_bool *cancel;
     struct diag *diag;
 };

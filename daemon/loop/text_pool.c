@@ -1,23 +1,11 @@
 #include "loop/text_pool.h"
-#include "base/clean.h"
-#include "base/clock.h"
-#include "base/err.h"
-#include "base/utf8.h"
+#include "base/num.h"
 #include "proto/limit.h"
-#include <errno.h>
-
-/* The head of a file with the largest vocabularies known has some 20 MB; no file makes us hold more. */
-#define HEAD_MAX (256u << 20)
-
-/* Tokens of one text at most: the longest context there is. More is refused by the context anyway. */
-#define IDS_MAX (1u << 21)
-
-/* Bytes of the text of tokens at most: as many as one answer may have. */
-#define SPELT_MAX LIMIT_FRAME
 
 void text_pool_init(struct text_pool *pool, uv_loop_t *loop, uint32_t n_threads)
 {
     *pool = (struct text_pool){ .loop = loop, .n_threads = n_threads };
+    pool->n_low_threads = n_threads > 3 ? n_threads / 2 - 1 : 1;
     list_init(&pool->waiting);
     list_init(&pool->running);
 }
@@ -38,270 +26,102 @@ uint32_t text_pool_jobs_of(const struct text_pool *pool, const struct account *a
     return count(&pool->waiting, account) + count(&pool->running, account);
 }
 
-/* ---- the work, in the pool */
+/* ---- the order */
 
-static void read_head(struct text_job *job)
+/* Returns the steps that the account of @job has had in its class. */
+static uint64_t *steps_of(struct text_pool *pool, const struct text_job *job)
 {
-    cleanup(gguf_destroyp) struct gguf *gguf = NULL;
-    int r;
-
-    r = gguf_read_head(&gguf, job->fd, HEAD_MAX, &job->diag);
-    if (r == GGUF_OK) {
-        r = vocab_create(&job->head_vocab, gguf, &job->diag);
-    }
-    if (r == 0) {
-        r = chat_create(&job->head_chat, job->head_vocab, &job->chat_diag);
-        r = r == CHAT_REFUSED ? 0 : r;
-    }
-    job->outcome = r > 0 ? 1 : r;
+    return job->account ? &job->account->text_steps[job->priority] : &pool->own_steps[job->priority];
 }
 
-/* A text that the template refuses is the request's fault, as a bad text is. */
-static int chat(struct text_job *job)
+static bool is_low(const struct text_job *job)
 {
-    const time_t now = (time_t)(clock_real_us() / 1000000u);
-    int r;
-
-    localtime_r(&now, &job->input.now);
-    r = chat_tokenize(job->chat, &job->input, &job->cancel, &job->ids, &job->diag);
-    switch (r) {
-    case CHAT_REFUSED:
-        return TOKENIZE_BAD_TEXT;
-    case CHAT_TOO_MANY:
-        return TOKENIZE_TOO_MANY;
-    case CHAT_CANCELLED:
-        return TOKENIZE_CANCELLED;
-    default: /* done, or a fault */
-        return r;
-    }
+    return job->priority < PRIORITY_REALTIME && !job->is_long;
 }
 
-/* Completes the text of tokens to whole characters, off the loop: tokens may begin or end inside one. */
-static int spell(struct text_job *job)
+/* Returns whether the memory of @job fits beside the texts that are begun. One that is larger than the bound runs
+ * alone. */
+static bool fits(const struct text_pool *pool, const struct text_job *job)
 {
-    size_t cap;
-    uint8_t *room;
-    int r;
+    uint64_t most = ((uint64_t)job->priority + 1) * LIMIT_TEXT;
 
-    r = vocab_detokenize(job->vocab, job->ids.ids, job->ids.n, job->special, &job->spelt, &job->diag);
-    if (r == TOKENIZE_TOO_MANY) {
-        diag_set(&job->diag, "the text of these ids has more bytes than an answer may have, %u: ask for fewer at once",
-                 SPELT_MAX);
-    }
-    if (r || job->spelt.n == 0) {
-        return r;
-    }
-    cap = 3 * job->spelt.n;
-    r = buf_reserve(&job->mended, cap, &room);
-    if (r) {
-        return err_up(r);
-    }
-    buf_grew(&job->mended, utf8_mend(buf_data(&job->spelt), job->spelt.n, room, cap));
-    return TOKENIZE_OK;
+    return job->is_begun || pool->begun_bytes == 0 || pool->begun_bytes + text_job_weight(job) <= most;
 }
+
+static bool may_run(const struct text_pool *pool, const struct text_job *job)
+{
+    if (pool->n_running >= pool->n_threads || (job->is_long && pool->has_long)) {
+        return false;
+    }
+    return (!is_low(job) || pool->n_low < pool->n_low_threads) && fits(pool, job);
+}
+
+static bool goes_before(struct text_pool *pool, const struct text_job *a, const struct text_job *b)
+{
+    if (a->priority != b->priority) {
+        return a->priority > b->priority;
+    }
+    return *steps_of(pool, a) < *steps_of(pool, b);
+}
+
+/* Returns the job that goes on next, or NULL. */
+static struct text_job *next_job(struct text_pool *pool)
+{
+    struct text_job *best = NULL;
+    struct list *link;
+
+    list_for_each (link, &pool->waiting) {
+        struct text_job *job = container_of(link, struct text_job, link);
+
+        if (may_run(pool, job) && (!best || goes_before(pool, job, best))) {
+            best = job;
+        }
+    }
+    return best;
+}
+
+/* An account without a job in the class gets no credit for the time in which it asked for nothing. */
+static void join(struct text_pool *pool, const struct text_job *job)
+{
+    uint64_t *steps = steps_of(pool, job);
+
+    *steps = num_max(*steps, pool->least_steps[job->priority]);
+}
+
+/* ---- pieces */
+
+static void weigh(struct text_job *job, uint64_t n_weight)
+{
+    job->pool->begun_bytes += n_weight - job->n_weight; /* may be negative, which unsigned arithmetic allows */
+    job->n_weight = n_weight;
+}
+
+static void leave(struct text_job *job)
+{
+    struct text_pool *pool = job->pool;
+
+    list_remove(&job->link);
+    weigh(job, 0);
+    pool->n_jobs -= job->kind != TEXT_VOCABULARY;
+    job->is_pushed = false;
+}
+
+static void dispatch(struct text_pool *pool);
 
 static void run(uv_work_t *work)
 {
-    struct text_job *job = container_of(work, struct text_job, work);
-
-    switch (job->kind) {
-    case TEXT_PLAIN:
-        job->outcome =
-            vocab_tokenize(job->vocab, job->text, job->n_text, job->flags, &job->cancel, &job->ids, &job->diag);
-        break;
-    case TEXT_CHAT:
-        job->outcome = chat(job);
-        break;
-    case TEXT_DETOKENIZE:
-        job->outcome = spell(job);
-        break;
-    case TEXT_VOCABULARY:
-        read_head(job);
-        break;
-    }
+    text_job_run(container_of(work, struct text_job, work));
 }
 
-/* ---- jobs */
-
-static void hold(struct text_job *job, uint64_t n)
+/* Puts the job back in front of the younger ones of its account. A template that was found to be long holds nothing, and
+ * begins again. */
+static void go_on(struct text_pool *pool, struct text_job *job)
 {
-    job->n_held += n;
-    if (job->account) {
-        account_hold(job->account, (int64_t)n);
-    }
+    job->is_begun = job->kind != TEXT_CHAT || job->is_rendered;
+    weigh(job, job->is_begun ? text_job_weight(job) : 0);
+    list_remove(&job->link);
+    list_insert(&pool->waiting, &job->link);
 }
-
-static void destroy(struct text_job *job)
-{
-    if (job->account) {
-        account_hold(job->account, -(int64_t)job->n_held);
-    }
-    mem_free(job->text);
-    mem_free(job->messages);
-    mem_free(job->tools);
-    ids_finish(&job->ids);
-    buf_finish(&job->spelt);
-    buf_finish(&job->mended);
-    chat_destroy(job->head_chat);
-    vocab_destroy(job->head_vocab);
-    if (job->release) {
-        job->release(job->keeper);
-    }
-    mem_free(job);
-}
-
-static void destroyp(struct text_job **job)
-{
-    if (*job) {
-        destroy(*job);
-    }
-}
-
-static struct text_job *create(struct account *account, enum text_kind kind)
-{
-    struct text_job *job = mem_calloc(MEM_TEXT, 1, sizeof(*job));
-
-    if (!job) {
-        return NULL;
-    }
-    list_init(&job->link);
-    job->kind = kind;
-    job->account = account;
-    job->fd = -1;
-    job->ids.max = IDS_MAX;
-    atomic_init(&job->cancel, false);
-    buf_init(&job->spelt, MEM_TEXT, SPELT_MAX);
-    buf_init(&job->mended, MEM_TEXT, 3 * SPELT_MAX);
-    hold(job, sizeof(*job));
-    return job;
-}
-
-int text_pool_tokenize(struct text_job **ret_job, struct account *account, const void *text, size_t n)
-{
-    cleanup(destroyp) struct text_job *job = create(account, TEXT_PLAIN);
-
-    if (!job) {
-        return err_new(-ENOMEM);
-    }
-    job->text = (uint8_t *)mem_strndup(MEM_TEXT, text ? text : "", n);
-    if (!job->text) {
-        return err_new(-ENOMEM);
-    }
-    job->n_text = n;
-    hold(job, n);
-    *ret_job = steal(&job);
-    return 0;
-}
-
-/* Copies @n bytes to @at in the job's text and returns where they lie. */
-static struct gguf_text keep(struct text_job *job, size_t *at, const void *bytes, size_t n)
-{
-    struct gguf_text text = { .bytes = (const char *)job->text + *at, .n = n };
-
-    if (n > 0) {
-        memcpy(job->text + *at, bytes, n);
-    }
-    *at += n;
-    return text;
-}
-
-/* Returns the bytes of all texts of @chat. They came in one frame, so the sum does not wrap. */
-static size_t chat_text_bytes(const Sotto__V1__Chat *chat)
-{
-    size_t n = chat->variables.len;
-
-    for (size_t i = 0; i < chat->n_messages; i++) {
-        const Sotto__V1__ChatMessage *message = chat->messages[i];
-
-        n += strlen(message->role) + message->content.len + message->fields.len;
-    }
-    for (size_t i = 0; i < chat->n_tools; i++) {
-        n += chat->tools[i].len;
-    }
-    return n;
-}
-
-static void keep_chat(struct text_job *job, const Sotto__V1__Chat *chat)
-{
-    size_t at = 0;
-
-    for (size_t i = 0; i < chat->n_messages; i++) {
-        const Sotto__V1__ChatMessage *message = chat->messages[i];
-
-        job->messages[i].role = keep(job, &at, message->role, strlen(message->role));
-        job->messages[i].content = keep(job, &at, message->content.data, message->content.len);
-        job->messages[i].fields = keep(job, &at, message->fields.data, message->fields.len);
-    }
-    for (size_t i = 0; i < chat->n_tools; i++) {
-        job->tools[i] = keep(job, &at, chat->tools[i].data, chat->tools[i].len);
-    }
-    job->input = (struct chat_input){
-        .messages = job->messages,
-        .n_messages = chat->n_messages,
-        .tools = job->tools,
-        .n_tools = chat->n_tools,
-        .variables = keep(job, &at, chat->variables.data, chat->variables.len),
-        .generation_prompt = !chat->no_generation_prompt,
-    };
-}
-
-int text_pool_chat(struct text_job **ret_job, struct account *account, const Sotto__V1__Chat *chat)
-{
-    cleanup(destroyp) struct text_job *job = create(account, TEXT_CHAT);
-
-    if (!job) {
-        return err_new(-ENOMEM);
-    }
-    job->n_text = chat_text_bytes(chat);
-    job->text = mem_alloc(MEM_TEXT, job->n_text);
-    job->messages = mem_calloc(MEM_TEXT, chat->n_messages + 1, sizeof(*job->messages));
-    job->tools = mem_calloc(MEM_TEXT, chat->n_tools + 1, sizeof(*job->tools));
-    if (!job->text || !job->messages || !job->tools) {
-        return err_new(-ENOMEM);
-    }
-    keep_chat(job, chat);
-    hold(job,
-         job->n_text + (chat->n_messages + 1) * sizeof(*job->messages) + (chat->n_tools + 1) * sizeof(*job->tools));
-    *ret_job = steal(&job);
-    return 0;
-}
-
-int text_pool_detokenize(struct text_job **ret_job, struct account *account, const uint32_t *ids, size_t n)
-{
-    cleanup(destroyp) struct text_job *job = create(account, TEXT_DETOKENIZE);
-
-    if (!job) {
-        return err_new(-ENOMEM);
-    }
-    job->ids.ids = mem_alloc(MEM_TEXT, n * sizeof(*ids));
-    if (!job->ids.ids) {
-        return err_new(-ENOMEM);
-    }
-    if (n > 0) {
-        memcpy(job->ids.ids, ids, n * sizeof(*ids));
-    }
-    job->ids.n = n;
-    job->ids.cap = n;
-    hold(job, n * sizeof(*ids));
-    *ret_job = steal(&job);
-    return 0;
-}
-
-int text_pool_vocabulary(struct text_job **ret_job, int fd)
-{
-    struct text_job *job = create(NULL, TEXT_VOCABULARY);
-
-    if (!job) {
-        return err_new(-ENOMEM);
-    }
-    job->fd = fd;
-    *ret_job = job;
-    return 0;
-}
-
-/* ---- the pool's door */
-
-static void dispatch(struct text_pool *pool);
 
 static void on_back(uv_work_t *work, int status)
 {
@@ -309,41 +129,50 @@ static void on_back(uv_work_t *work, int status)
     struct text_pool *pool = job->pool;
 
     (void)status;
-    list_remove(&job->link);
+    pool->n_pieces++;
     pool->n_running--;
-    pool->n_jobs -= job->kind != TEXT_VOCABULARY;
-    job->is_pushed = false;
-    if (job->done) {
-        job->done(job->owner, job);
+    pool->n_low -= job->is_low;
+    pool->has_long = pool->has_long && !job->was_long;
+    job->is_running = false;
+    *steps_of(pool, job) += job->n_steps + 1;
+    if (job->outcome == TOKENIZE_MORE && job->done) {
+        go_on(pool, job);
+    } else {
+        leave(job);
+        if (job->done) {
+            job->done(job->owner, job);
+        }
+        text_job_destroy(job);
     }
-    destroy(job);
     dispatch(pool);
 }
 
-/* Hands out as many jobs as the pool has threads: a job that waits in libuv's own queue could not be passed by
- * others. */
+static void start(struct text_pool *pool, struct text_job *job)
+{
+    list_remove(&job->link);
+    list_append(&pool->running, &job->link);
+    weigh(job, text_job_weight(job));
+    pool->least_steps[job->priority] = num_max(pool->least_steps[job->priority], *steps_of(pool, job));
+    job->is_running = true;
+    job->is_low = is_low(job);
+    job->was_long = job->is_long;
+    pool->n_running++;
+    pool->n_low += job->is_low;
+    pool->has_long = pool->has_long || job->is_long;
+    uv_queue_work(pool->loop, &job->work, run, on_back);
+}
+
+/* Hands out as many pieces as there are threads: one that waits in libuv's own queue could not be passed by others. */
 static void dispatch(struct text_pool *pool)
 {
-    uint32_t half = pool->n_threads > 1 ? pool->n_threads / 2 : 1;
-    struct list *link;
-    struct list *after;
+    struct text_job *job;
 
-    list_for_each_safe (link, after, &pool->waiting) {
-        struct text_job *job = container_of(link, struct text_job, link);
-
-        if (pool->n_running >= pool->n_threads) {
-            return;
-        }
-        if (job->account && count(&pool->running, job->account) >= half) {
-            continue;
-        }
-        list_remove(&job->link);
-        list_append(&pool->running, &job->link);
-        pool->n_running++;
-        job->is_running = true;
-        uv_queue_work(pool->loop, &job->work, run, on_back);
+    while ((job = next_job(pool)) != NULL) {
+        start(pool, job);
     }
 }
+
+/* ---- jobs */
 
 void text_pool_push(struct text_pool *pool, struct text_job *job, text_done_fn done, void *owner)
 {
@@ -352,12 +181,15 @@ void text_pool_push(struct text_pool *pool, struct text_job *job, text_done_fn d
     job->owner = owner;
     job->is_pushed = true;
     pool->n_jobs += job->kind != TEXT_VOCABULARY;
+    join(pool, job);
     list_append(&pool->waiting, &job->link);
     dispatch(pool);
 }
 
 void text_pool_drop(struct text_job *job)
 {
+    struct text_pool *pool;
+
     if (!job) {
         return;
     }
@@ -366,11 +198,14 @@ void text_pool_drop(struct text_job *job)
         job->done = NULL;
         return;
     }
+    pool = job->pool;
     if (job->is_pushed) {
-        job->pool->n_jobs -= job->kind != TEXT_VOCABULARY;
-        list_remove(&job->link);
+        leave(job);
     }
-    destroy(job);
+    text_job_destroy(job);
+    if (pool) {
+        dispatch(pool);
+    }
 }
 
 bool text_pool_is_idle(const struct text_pool *pool)

@@ -189,13 +189,14 @@ static void on_head(void *owner, struct text_job *job)
 
 static void read_vocabulary(struct instance *instance)
 {
-    if (text_pool_vocabulary(&instance->head_job, instance->fd)) {
+    if (text_job_vocabulary(&instance->head_job, instance->fd)) {
         fail(instance, false, "the vocabulary could not be read: out of memory");
         return;
     }
     instance_ref(instance);
     instance->head_job->release = instance_unref;
     instance->head_job->keeper = instance;
+    instance->head_job->priority = PRIORITY_REALTIME; /* requests of every class wait for it */
     text_pool_push(instance->registry->pool, instance->head_job, on_head, instance);
 }
 

@@ -319,21 +319,3 @@ uint64_t queue_retry_us(const struct queue *queue, const struct governor_limits 
     }
     return us < QUEUE_RETRY_MOST_US ? num_max((uint64_t)us, QUEUE_RETRY_LEAST_US) : QUEUE_RETRY_MOST_US;
 }
-
-void queue_count(const struct queue *queue, enum priority priority, struct queue_counts *ret_counts)
-{
-    struct list *link;
-
-    *ret_counts = (struct queue_counts){ 0 };
-    list_for_each (link, &queue->jobs[priority]) {
-        const struct job *job = container_of(link, struct job, link);
-
-        if (job->parked) {
-            ret_counts->n_parked++;
-        } else if (job->state == JOB_ASSIGNED) {
-            ret_counts->n_running++;
-        } else {
-            ret_counts->n_queued++;
-        }
-    }
-}

@@ -229,14 +229,6 @@ uint64_t queue_retry_us(const struct queue *queue, const struct governor_limits 
 void queue_charge(struct queue *queue, struct job *job, uint32_t n_rows, uint32_t n_tok, uint64_t now_us,
                   uint64_t boot_us);
 
-struct queue_counts {
-    uint32_t n_queued;
-    uint32_t n_running;
-    uint32_t n_parked;
-};
-
-void queue_count(const struct queue *queue, enum priority priority, struct queue_counts *ret_counts);
-
 /* Lifts every account with live work that the last round did not leave waiting. It comes before a plan that
  * considers all jobs. */
 void queue_lift(struct queue *queue);

@@ -50,7 +50,7 @@ static int make_chat(struct pin *pin, struct text_job **ret_job)
     longer.messages = messages;
     longer.n_messages = chat->n_messages + 1;
     longer.no_generation_prompt = true;
-    r = text_pool_chat(ret_job, NULL, &longer);
+    r = text_job_chat(ret_job, NULL, &longer);
     sotto__v1__chat__free_unpacked(chat, NULL);
     return err_up(r);
 }
@@ -128,7 +128,7 @@ int pins_text_tokenize(struct pin *pin, void (*done)(struct pin *pin, const char
     if (pin->settings.chat) {
         return err_up(push_chat(pin));
     }
-    r = text_pool_tokenize(&job, NULL, pin->settings.text, strlen(pin->settings.text));
+    r = text_job_tokenize(&job, NULL, pin->settings.text, strlen(pin->settings.text));
     if (r == 0) {
         push(pin, job);
     }

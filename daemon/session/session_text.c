@@ -412,7 +412,7 @@ static bool forget_some(struct session *session, struct stream *stream)
     }
     session->n_skipped = cut;
     fill_chat(session, list, &chat);
-    if (text_pool_chat(&job, session->account, &chat)) {
+    if (text_job_chat(&job, session->account, &chat)) {
         return false;
     }
     prompt_redo(stream, job);

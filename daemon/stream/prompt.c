@@ -9,9 +9,35 @@
 #include "stream/credit.h"
 #include "stream/report.h"
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 
 /* ---- checks */
+
+/* Returns whether the biases and the model's own list forbid each token of the vocabulary. */
+static bool forbids_all(const struct stream *stream)
+{
+    const Sotto__Engine__Sampler *sampler = &stream->request.sampler;
+    const struct instance *instance = stream->instance;
+    uint32_t n_vocab = instance->facts.n_vocab;
+    cleanup(mem_freep) uint8_t *forbidden = NULL;
+    uint32_t n = 0;
+
+    if (sampler->n_bias_ids + instance->n_never < n_vocab) {
+        return false;
+    }
+    forbidden = mem_calloc(MEM_STREAM, n_vocab, 1);
+    for (size_t i = 0; forbidden && i < instance->n_never; i++) {
+        forbidden[instance->never[i]] = 1;
+    }
+    for (size_t i = 0; forbidden && i < sampler->n_bias_ids; i++) {
+        forbidden[sampler->bias_ids[i]] |= isinf(sampler->bias[i]) && sampler->bias[i] < 0;
+    }
+    for (uint32_t id = 0; forbidden && id < n_vocab; id++) {
+        n += forbidden[id];
+    }
+    return n == n_vocab;
+}
 
 static int check_vocabulary(const struct stream *stream, struct diag *diag)
 {
@@ -35,6 +61,12 @@ static int check_vocabulary(const struct stream *stream, struct diag *diag)
                        n_vocab);
             return SOTTO__V1__CODE__CODE_INVALID_ARGUMENT;
         }
+    }
+    if (forbids_all(stream)) {
+        diag_blame(diag, "generate.sampling.bias",
+                   "the biases forbid every token of the model's vocabulary of %u: leave one that can be sampled",
+                   n_vocab);
+        return SOTTO__V1__CODE__CODE_INVALID_ARGUMENT;
     }
     return 0;
 }
@@ -287,6 +319,7 @@ void prompt_begin(struct stream *stream)
     if (request->continues) {
         job->flags = TOKENIZE_MIDDLE;
     }
+    job->priority = stream->job.priority;
     instance_lend_text(instance, job);
     text_pool_push(instance->registry->pool, job, on_text, stream);
 }

@@ -88,6 +88,18 @@ static bool is_spent(struct streams *streams, const struct quota_request *reques
     return true;
 }
 
+/* The estimate looks at all requests, so it is made once a millisecond: a user may be refused thousands of times in it. */
+static uint32_t retry_ms(struct streams *streams)
+{
+    uint64_t now_ms = clock_mono_us() / 1000;
+
+    if (streams->retry_at_ms != now_ms || streams->retry_ms == 0) {
+        streams->retry_at_ms = now_ms;
+        streams->retry_ms = (uint32_t)num_div_up(queue_retry_us(&streams->queue, streams->limits), 1000);
+    }
+    return streams->retry_ms;
+}
+
 int quota_check(struct streams *streams, const struct quota_request *request, uint32_t *ret_retry_ms, struct diag *diag)
 {
     const struct account_limits limits = quota_limits(request->grant);
@@ -102,7 +114,7 @@ int quota_check(struct streams *streams, const struct quota_request *request, ui
         count_waiting(streams) < waiting_most(request)) {
         return 0;
     }
-    *ret_retry_ms = (uint32_t)num_div_up(queue_retry_us(&streams->queue, streams->limits), 1000);
+    *ret_retry_ms = retry_ms(streams);
     if (r == ACCOUNT_BYTES) {
         diag_set(diag, "this user's requests hold %llu MiB of memory already, and no more may",
                  (unsigned long long)(request->account->bytes >> 20));

@@ -149,9 +149,9 @@ static int copy_input(struct stream *stream, const Sotto__V1__Generate *generate
 
     switch (generate->input_case) {
     case SOTTO__V1__GENERATE__INPUT_TEXT:
-        return text_pool_tokenize(&stream->text_job, account, generate->text.data, generate->text.len);
+        return text_job_tokenize(&stream->text_job, account, generate->text.data, generate->text.len);
     case SOTTO__V1__GENERATE__INPUT_CHAT:
-        return text_pool_chat(&stream->text_job, account, generate->chat);
+        return text_job_chat(&stream->text_job, account, generate->chat);
     case SOTTO__V1__GENERATE__INPUT_TOKENS:
         return copy_tokens(&stream->prompt, generate->tokens);
     case SOTTO__V1__GENERATE__INPUT__NOT_SET:

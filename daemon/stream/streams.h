@@ -22,6 +22,8 @@ struct streams {
     struct registry *registry;
     struct events *events;
     const struct governor_limits *limits; /* in force now, PROCESSOR_COUNT of them */
+    uint64_t retry_at_ms;                 /* when the next was estimated */
+    uint32_t retry_ms;                    /* when to try again, for those that found no place */
 };
 
 /* Borrows @registry and @limits, which outlive the streams. */

@@ -190,17 +190,12 @@ static int outcome(int r)
     return r == JINJA_OK ? CHAT_OK : r == JINJA_CANCELLED ? CHAT_CANCELLED : CHAT_REFUSED;
 }
 
-/* *ret_run: a run that has rendered @input. */
-static int render(const struct chat *chat, const struct chat_input *input, const atomic_bool *cancel,
-                  struct jinja_run **ret_run, struct diag *diag)
+static int render(const struct chat *chat, const struct chat_input *input, struct jinja_run *run, struct diag *diag)
 {
-    const struct jinja_limits limits = JINJA_LIMITS;
-    cleanup(jinja_run_destroyp) struct jinja_run *run = NULL;
-    int r = jinja_run_create(&run, chat->jinja, &limits, &input->now, cancel, diag);
+    int r = set_input(run, chat, input, diag);
 
-    r = r ? r : set_input(run, chat, input, diag);
     if (r) {
-        return outcome(r);
+        return r;
     }
     r = jinja_render(run);
     if (r == JINJA_FAILED) {
@@ -209,41 +204,51 @@ static int render(const struct chat *chat, const struct chat_input *input, const
         snprintf(place, sizeof(place), "the chat template, line %u", jinja_run_line(run));
         diag_prefix(diag, place);
     }
-    if (!r) {
-        *ret_run = steal(&run);
-    }
-    return outcome(r);
+    return r;
 }
 
-int chat_tokenize(const struct chat *chat, const struct chat_input *input, const atomic_bool *cancel, struct ids *ids,
-                  struct diag *diag)
+int chat_render(const struct chat *chat, const struct chat_input *input, bool is_quick, const atomic_bool *cancel,
+                struct chat_text *ret_text, struct diag *diag)
 {
+    static const struct jinja_limits limits[] = {
+        JINJA_LIMITS,
+        { .steps = CHAT_QUICK_STEPS, .memory_bytes = CHAT_QUICK_MEMORY, .output_bytes = CHAT_QUICK_OUTPUT },
+    };
     cleanup(jinja_run_destroyp) struct jinja_run *run = NULL;
-    const uint32_t bos = vocab_bos(chat->vocab);
-    const size_t from = ids->n;
-    const struct jinja_out *out;
-    int r = render(chat, input, cancel, &run, diag);
+    struct jinja_out out;
+    int r = jinja_run_create(&run, chat->jinja, &limits[is_quick], &input->now, cancel, diag);
 
-    if (r) {
-        return err_pass(r);
-    }
-    out = jinja_run_out(run);
-    r = vocab_adds_bos(chat->vocab) ? ids_push(ids, bos) : TOKENIZE_OK;
-    if (!r && out->n > 0) {
-        r = vocab_tokenize_marked(chat->vocab, out->bytes, out->marks, out->n, cancel, ids, diag);
+    r = r ? r : render(chat, input, run, diag);
+    *ret_text = (struct chat_text){ .n_steps = run ? jinja_run_steps(run) : 0 };
+    if (r == JINJA_FAILED && is_quick && run && jinja_run_is_over(run)) {
+        diag_clear(diag);
+        return CHAT_LONG;
     }
     if (r) {
-        return r < 0                     ? err_up(r)
-               : r == TOKENIZE_TOO_MANY  ? CHAT_TOO_MANY
-               : r == TOKENIZE_CANCELLED ? CHAT_CANCELLED
-                                         : CHAT_REFUSED;
+        return outcome(r);
     }
-    /* The template's own BOS may follow the one above: exactly one stays. */
-    while (bos != VOCAB_NO_ID && ids->n > from + 1 && ids->ids[from] == bos && ids->ids[from + 1] == bos) {
-        ids->n--;
-        memmove(ids->ids + from, ids->ids + from + 1, (ids->n - from) * sizeof(*ids->ids));
-    }
+    jinja_run_take_out(run, &out);
+    ret_text->bytes = out.bytes;
+    ret_text->marks = out.marks;
+    ret_text->n = out.n;
     return CHAT_OK;
+}
+
+void chat_text_finish(struct chat_text *text)
+{
+    mem_free(text->bytes);
+    mem_free(text->marks);
+    *text = (struct chat_text){ .n = 0 };
+}
+
+void chat_keep_one_bos(const struct chat *chat, struct ids *ids)
+{
+    const uint32_t bos = vocab_bos(chat->vocab);
+
+    while (bos != VOCAB_NO_ID && ids->n > 1 && ids->ids[0] == bos && ids->ids[1] == bos) {
+        ids->n--;
+        memmove(ids->ids, ids->ids + 1, ids->n * sizeof(*ids->ids));
+    }
 }
 
 static int copy_out(const struct jinja_run *run, struct buf *out)

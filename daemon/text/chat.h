@@ -9,6 +9,7 @@
 #define SOTTO_TEXT_CHAT_H
 
 #include "token/token.h"
+#include <stdatomic.h>
 #include <time.h>
 
 struct chat; /* read-only once created: any thread */
@@ -17,8 +18,9 @@ struct buf;
 enum chat_outcome {
     CHAT_OK,
     CHAT_REFUSED,  /* no template, one that cannot be run, or one that refuses these messages: @diag */
-    CHAT_TOO_MANY, /* more ids than ids->max */
+    CHAT_TOO_MANY, /* the output is full */
     CHAT_CANCELLED,
+    CHAT_LONG, /* of a quick rendering: it takes longer, or more memory */
 };
 
 /* Compiles the template of @vocab, which outlives the chat. CHAT_REFUSED, or -ENOMEM. */
@@ -48,10 +50,29 @@ struct chat_input {
     struct tm now;              /* local time, for templates that write the date */
 };
 
-/* Appends the ids, with exactly one BOS first where the vocabulary asks for one or the template writes it. Any outcome,
- * or -ENOMEM. */
-int chat_tokenize(const struct chat *chat, const struct chat_input *input, const atomic_bool *cancel, struct ids *ids,
-                  struct diag *diag);
+/* A rendered text. Its ids are those of a tokenizer with TOKENIZE_SPECIAL and TOKENIZE_BOS, behind chat_keep_one_bos(). */
+struct chat_text {
+    uint8_t *bytes; /* owned */
+    uint8_t *marks; /* owned; of the bytes, see struct tokenizer_text */
+    size_t n;
+    uint64_t n_steps; /* that the template took, 50 ns each; also of a failure */
+};
+
+void chat_text_finish(struct chat_text *text);
+
+/* Bounds of a quick rendering: a conversation of a hundred messages with a published template, in 3 ms. */
+#define CHAT_QUICK_STEPS  60000u
+#define CHAT_QUICK_MEMORY (2u << 20)
+#define CHAT_QUICK_OUTPUT (128u << 10)
+
+/* Renders @input. It can't stop on its way: @is_quick bounds it to some milliseconds (CHAT_LONG: nothing was rendered),
+ * otherwise it takes up to 200 ms and 96 MiB. CHAT_OK, CHAT_REFUSED, CHAT_CANCELLED (*cancel became true; NULL is
+ * allowed), or -ENOMEM. */
+int chat_render(const struct chat *chat, const struct chat_input *input, bool is_quick, const atomic_bool *cancel,
+                struct chat_text *ret_text, struct diag *diag);
+
+/* The template's own BOS may follow the one of the vocabulary at the head of @ids: leaves exactly one. */
+void chat_keep_one_bos(const struct chat *chat, struct ids *ids);
 
 /* Renders a template with all variables in one JSON object: messages, tools, add_generation_prompt and any others.
  * Members of an object "extra" are variables as well. CHAT_REFUSED with the template's own sentence in @diag,

@@ -121,7 +121,7 @@ bool bpe_find(const void *owner, const uint8_t *word, const struct symbol *left,
     return true;
 }
 
-int bpe_word(const struct vocab *vocab, struct merge *merge, const uint8_t *word, size_t n, struct ids *ids)
+int bpe_begin(const struct vocab *vocab, struct merge *merge, const uint8_t *word, size_t n, struct ids *ids)
 {
     uint32_t whole;
     int r;
@@ -141,12 +141,14 @@ int bpe_word(const struct vocab *vocab, struct merge *merge, const uint8_t *word
             return err_up(r);
         }
     }
-    r = merge_run(merge, word);
-    if (r) {
-        return r == MERGE_CANCELLED ? TOKENIZE_CANCELLED : err_up(r);
-    }
+    return TOKENIZE_MORE;
+}
+
+int bpe_end(const struct merge *merge, struct ids *ids)
+{
     for (uint32_t i = merge->n > 0 ? 0 : MERGE_END; i != MERGE_END; i = merge->symbols[i].next) {
-        r = ids_push(ids, merge->symbols[i].id);
+        int r = ids_push(ids, merge->symbols[i].id);
+
         if (r) {
             return r;
         }

@@ -15,7 +15,11 @@
 bool bpe_find(const void *vocab, const uint8_t *word, const struct symbol *left, const struct symbol *right,
               struct bigram *ret_bigram);
 
-/* Appends the ids of @word. Outcomes of vocab_tokenize(), or -ENOMEM. */
-int bpe_word(const struct vocab *vocab, struct merge *merge, const uint8_t *word, size_t n, struct ids *ids);
+/* Begins a word. TOKENIZE_OK: it was an entry, and its id is appended; TOKENIZE_MORE: its bytes are in @merge, which
+ * merge_run() then joins for bpe_end(); TOKENIZE_TOO_MANY or -ENOMEM. */
+int bpe_begin(const struct vocab *vocab, struct merge *merge, const uint8_t *word, size_t n, struct ids *ids);
+
+/* Appends the ids of the merged word. TOKENIZE_OK, TOKENIZE_TOO_MANY or -ENOMEM. */
+int bpe_end(const struct merge *merge, struct ids *ids);
 
 #endif

@@ -6,12 +6,12 @@
 #include "base/mem.h"
 #include <errno.h>
 
-/* Pairs taken between two checks of the cancel flag: about 100 µs. */
-#define CANCEL_EVERY 4096u
+/* Steps that the best pair costs: taking it from the heap, joining it, offering the two beside it. */
+#define TAKE_STEPS 4u
 
-void merge_init(struct merge *merge, merge_find_fn find, const void *owner, const atomic_bool *cancel)
+void merge_init(struct merge *merge, merge_find_fn find, const void *owner)
 {
-    *merge = (struct merge){ .find = find, .owner = owner, .cancel = cancel };
+    *merge = (struct merge){ .find = find, .owner = owner };
 }
 
 void merge_finish(struct merge *merge)
@@ -25,6 +25,8 @@ void merge_begin(struct merge *merge)
 {
     merge->n = 0;
     merge->n_heap = 0;
+    merge->n_bytes = 0;
+    merge->n_offered = 0;
 }
 
 int merge_push(struct merge *merge, uint32_t at, uint32_t n, uint32_t id)
@@ -46,6 +48,7 @@ int merge_push(struct merge *merge, uint32_t at, uint32_t n, uint32_t id)
         merge->symbols[merge->n - 1].next = merge->n;
     }
     merge->n++;
+    merge->n_bytes = at + n;
     return 0;
 }
 
@@ -148,27 +151,31 @@ static int join(struct merge *merge, const uint8_t *word, const struct bigram *b
     return offer(merge, word, bigram->left);
 }
 
-int merge_run(struct merge *merge, const uint8_t *word)
+int merge_run(struct merge *merge, const uint8_t *word, uint64_t *left)
 {
-    uint32_t n_steps = 0;
     int r;
 
-    for (uint32_t i = 0; i < merge->n; i++) {
-        r = offer(merge, word, i);
+    for (; merge->n_offered < merge->n; merge->n_offered++) {
+        if (*left == 0) {
+            return MERGE_MORE;
+        }
+        --*left;
+        r = offer(merge, word, merge->n_offered);
         if (r) {
             return err_up(r);
         }
     }
     while (merge->n_heap > 0) {
-        const struct bigram best = heap_take(merge);
+        struct bigram best;
 
+        if (*left == 0) {
+            return MERGE_MORE;
+        }
+        *left -= *left < TAKE_STEPS ? *left : TAKE_STEPS;
+        best = heap_take(merge);
         r = join(merge, word, &best);
         if (r) {
             return err_up(r);
-        }
-        if (++n_steps % CANCEL_EVERY == 0 && merge->cancel &&
-            atomic_load_explicit(merge->cancel, memory_order_relaxed)) {
-            return MERGE_CANCELLED;
         }
     }
     return MERGE_OK;

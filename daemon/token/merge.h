@@ -6,12 +6,12 @@
  * date when it leaves the heap is recognised by its length, since symbols only grow. So n symbols cost at most 2n
  * entries and n log n steps.
  *
- * A merge belongs to one call and keeps its memory from word to word. Words have less than 2^32 bytes.
+ * A merge belongs to one text and keeps its memory from word to word. It may stop after any pair: a word can be as long
+ * as its text. Words have less than 2^32 bytes.
  */
 #ifndef SOTTO_TOKEN_MERGE_H
 #define SOTTO_TOKEN_MERGE_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -44,17 +44,18 @@ struct merge {
     struct bigram *heap; /* owned */
     uint32_t n_heap;
     uint32_t cap_heap;
+    uint32_t n_bytes;   /* of the word, up to the last symbol */
+    uint32_t n_offered; /* symbols whose pair with the next one was looked up */
     merge_find_fn find;
-    const void *owner;         /* of @find */
-    const atomic_bool *cancel; /* or NULL */
+    const void *owner; /* of @find */
 };
 
 enum merge_outcome {
     MERGE_OK,
-    MERGE_CANCELLED,
+    MERGE_MORE, /* *left became 0: call again */
 };
 
-void merge_init(struct merge *merge, merge_find_fn find, const void *owner, const atomic_bool *cancel);
+void merge_init(struct merge *merge, merge_find_fn find, const void *owner);
 void merge_finish(struct merge *merge);
 
 /* Forgets the symbols of the last word. */
@@ -63,7 +64,8 @@ void merge_begin(struct merge *merge);
 /* Adds the next symbol of the word. 0 or -ENOMEM. */
 int merge_push(struct merge *merge, uint32_t at, uint32_t n, uint32_t id);
 
-/* Merges the symbols. Afterwards the chain from symbol 0 along @next is the result. MERGE_CANCELLED or -ENOMEM. */
-int merge_run(struct merge *merge, const uint8_t *word);
+/* Merges the symbols, for at most *left steps of the tokenizer, which are taken off it. Afterwards the chain from symbol
+ * 0 along @next is the result. MERGE_MORE or -ENOMEM. */
+int merge_run(struct merge *merge, const uint8_t *word, uint64_t *left);
 
 #endif

@@ -28,13 +28,13 @@ static bool is_mark(uint32_t point)
     return utf8proc_get_property((utf8proc_int32_t)point)->combining_class != 0;
 }
 
-/* Returns the length of the next piece, which ends where a run of marks gets too long. */
+/* Returns the length of the next piece. */
 static size_t piece_of(const uint8_t *text, size_t n)
 {
     uint32_t n_marks = 0;
     size_t at = 0;
 
-    while (at < n && n_marks < NFC_RUN_MAX) {
+    while (at < n && n_marks < NFC_RUN_MAX && (at < NFC_PIECE || text[at] >= 0x80)) {
         uint32_t point = 0;
         size_t used;
 
@@ -67,20 +67,13 @@ static int append_piece(const uint8_t *text, size_t n, struct buf *out)
     return buf_append(out, points, (size_t)n_bytes);
 }
 
-int nfc_append(const uint8_t *text, size_t n, struct buf *out)
+int nfc_append(const uint8_t *text, size_t n, struct buf *out, size_t *ret_used)
 {
-    if (is_ascii(text, n)) {
-        return buf_append(out, text, n);
-    }
-    while (n > 0) {
-        const size_t piece = piece_of(text, n);
-        int r = append_piece(text, piece, out);
+    const size_t piece = piece_of(text, n);
+    int r = is_ascii(text, piece) ? buf_append(out, text, piece) : append_piece(text, piece, out);
 
-        if (r) {
-            return r;
-        }
-        text += piece;
-        n -= piece;
+    if (!r) {
+        *ret_used = piece;
     }
-    return 0;
+    return r;
 }

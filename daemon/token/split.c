@@ -90,16 +90,19 @@ struct split {
     uint32_t n_stages;
 };
 
-struct split_scratch {
-    pcre2_match_data *match;
+/* A piece that a stage cuts. */
+struct level {
+    const uint8_t *text;
+    size_t n;
+    size_t done;      /* what is before it went to the next stage */
+    size_t match_end; /* above @done: the match that ends here goes next, its gap has gone */
 };
 
-/* A walk through one text. */
-struct walk {
+struct split_cursor {
     const struct split *split;
     pcre2_match_data *match;
-    split_word_fn on_word;
-    void *owner;
+    struct level levels[STAGES_MAX]; /* of the stages, the first one cuts the text */
+    uint32_t n_levels;
 };
 
 static void *pcre_alloc(size_t size, void *data)
@@ -197,28 +200,29 @@ bool split_composed(const struct split *split)
     return (split->row->traits & COMPOSED) != 0;
 }
 
-int split_scratch_create(struct split_scratch **ret_scratch, const struct split *split)
+int split_cursor_create(struct split_cursor **ret_cursor, const struct split *split)
 {
-    cleanup(mem_freep) struct split_scratch *scratch = mem_calloc(MEM_TEXT, 1, sizeof(*scratch));
+    cleanup(mem_freep) struct split_cursor *cursor = mem_calloc(MEM_TEXT, 1, sizeof(*cursor));
 
-    if (!scratch) {
+    if (!cursor) {
         return err_new(-ENOMEM);
     }
-    scratch->match = pcre2_match_data_create(1, split->memory);
-    if (!scratch->match) {
+    cursor->split = split;
+    cursor->match = pcre2_match_data_create(1, split->memory);
+    if (!cursor->match) {
         return err_new(-ENOMEM);
     }
-    *ret_scratch = steal(&scratch);
+    *ret_cursor = steal(&cursor);
     return 0;
 }
 
-void split_scratch_destroy(struct split_scratch *scratch)
+void split_cursor_destroy(struct split_cursor *cursor)
 {
-    if (!scratch) {
+    if (!cursor) {
         return;
     }
-    pcre2_match_data_free(scratch->match);
-    mem_free(scratch);
+    pcre2_match_data_free(cursor->match);
+    mem_free(cursor);
 }
 
 enum find_outcome {
@@ -249,53 +253,59 @@ static int find(pcre2_match_data *match, const pcre2_code *code, const uint8_t *
     return FIND_OK;
 }
 
-static int walk_stage(const struct walk *walk, uint32_t stage, const uint8_t *text, size_t n);
-
-static int walk_piece(const struct walk *walk, uint32_t stage, const uint8_t *text, size_t n)
+void split_begin(struct split_cursor *cursor, const uint8_t *text, size_t n)
 {
-    if (n == 0) {
-        return 0;
-    }
-    if (stage == walk->split->n_stages) {
-        return walk->on_word(walk->owner, text, n);
-    }
-    return walk_stage(walk, stage, text, n);
+    cursor->levels[0] = (struct level){ .text = text, .n = n };
+    cursor->n_levels = 1;
 }
 
-/* Cuts @text by the pattern of @stage and passes the pieces to the next stage. Recursion is as deep as the stages. */
-static int walk_stage(const struct walk *walk, uint32_t stage, const uint8_t *text, size_t n)
+/* *ret: the next piece that the last stage of the cursor cuts off: a match, the gap before one, or the rest. */
+static int cut(struct split_cursor *cursor, struct level *ret)
 {
-    size_t done = 0;
+    struct level *level = &cursor->levels[cursor->n_levels - 1];
+    size_t begin = level->done;
+    size_t end = level->match_end;
     int r;
 
-    while (done < n) {
-        size_t begin = done;
-        size_t end = n;
-
-        r = find(walk->match, walk->split->codes[stage], text, n, &begin, &end);
-        if (r == FIND_NONE) {
-            return walk_piece(walk, stage + 1, text + done, n - done);
-        }
-        if (r) {
+    if (end <= begin) {
+        r = find(cursor->match, cursor->split->codes[cursor->n_levels - 1], level->text, level->n, &begin, &end);
+        if (r < 0) {
             return err_up(r);
         }
-        r = walk_piece(walk, stage + 1, text + done, begin - done);
-        if (r) {
-            return r;
+        if (r == FIND_NONE) {
+            end = level->n;
+        } else if (begin > level->done) {
+            level->match_end = end;
+            end = begin;
+            begin = level->done;
         }
-        r = walk_piece(walk, stage + 1, text + begin, end - begin);
-        if (r) {
-            return r;
-        }
-        done = end;
     }
+    *ret = (struct level){ .text = level->text + begin, .n = end - begin };
+    level->done = end;
     return 0;
 }
 
-int split_walk(const struct split *split, struct split_scratch *scratch, const uint8_t *text, size_t n,
-               split_word_fn on_word, void *owner)
+int split_next(struct split_cursor *cursor, const uint8_t **ret_word, size_t *ret_n)
 {
-    const struct walk walk = { .split = split, .match = scratch->match, .on_word = on_word, .owner = owner };
+    while (cursor->n_levels > 0) {
+        const struct level *level = &cursor->levels[cursor->n_levels - 1];
+        struct level piece;
+        int r;
 
-    return walk_piece(&walk, 0, text, n);
+        if (level->done == level->n) {
+            cursor->n_levels--;
+            continue;
+        }
+        r = cut(cursor, &piece);
+        if (r) {
+            return err_up(r);
+        }
+        if (cursor->n_levels == cursor->split->n_stages) {
+            *ret_word = piece.text;
+            *ret_n = piece.n;
+            return SPLIT_OK;
+        }
+        cursor->levels[cursor->n_levels++] = piece;
+    }
+    return SPLIT_END;
 }

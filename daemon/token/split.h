@@ -4,8 +4,8 @@
  * Merges never cross the edge of a word, so a vocabulary is right only with the pattern that it was trained with. The
  * file names the pattern (tokenizer.ggml.pre); a name that is not in the table is refused, never guessed.
  *
- * The patterns run under PCRE2 with Unicode classes. A split is read-only once created; each walk has a scratch of its
- * own.
+ * The patterns run under PCRE2 with Unicode classes. A split is read-only once created; each walk through a text has a
+ * cursor of its own, and may stop between any two words.
  */
 #ifndef SOTTO_TOKEN_SPLIT_H
 #define SOTTO_TOKEN_SPLIT_H
@@ -15,11 +15,12 @@
 #include <stdint.h>
 
 struct split;
-struct split_scratch;
+struct split_cursor;
 
 enum split_outcome {
     SPLIT_OK,
     SPLIT_UNKNOWN, /* no such name */
+    SPLIT_END,     /* there are no more words */
 };
 
 /* SPLIT_UNKNOWN, or -ENOMEM. */
@@ -32,15 +33,15 @@ bool split_whole_words(const struct split *split);
 /* True if the vocabulary wants its texts in form C (nfc.h) before they are walked. */
 bool split_composed(const struct split *split);
 
-int split_scratch_create(struct split_scratch **ret_scratch, const struct split *split);
-void split_scratch_destroy(struct split_scratch *scratch);
+/* -ENOMEM. @split outlives the cursor. */
+int split_cursor_create(struct split_cursor **ret_cursor, const struct split *split);
+void split_cursor_destroy(struct split_cursor *cursor);
 
-/* Called with each word; a result other than 0 ends the walk. */
-typedef int (*split_word_fn)(void *owner, const uint8_t *word, size_t n);
+/* Puts the cursor at the head of @text (valid UTF-8), which stays where it is until its last word. */
+void split_begin(struct split_cursor *cursor, const uint8_t *text, size_t n);
 
-/* Calls @on_word with every word of @text (valid UTF-8), in order and without a gap. Returns 0, the result of @on_word
- * that ended the walk, or -E2BIG: the text exceeds the limits of the pattern. */
-int split_walk(const struct split *split, struct split_scratch *scratch, const uint8_t *text, size_t n,
-               split_word_fn on_word, void *owner);
+/* *ret_word: the next word; all of them are the text, in order and without a gap. SPLIT_END, or -E2BIG: the text exceeds
+ * the limits of the pattern. */
+int split_next(struct split_cursor *cursor, const uint8_t **ret_word, size_t *ret_n);
 
 #endif

@@ -31,8 +31,7 @@ bool spm_find(const void *owner, const uint8_t *word, const struct symbol *left,
     return true;
 }
 
-/* Writes @text to @spelled with U+2581 for blanks. */
-static int spell(struct buf *spelled, const uint8_t *text, size_t n, bool prefix_blank)
+int spm_spell(struct buf *spelled, const uint8_t *text, size_t n, bool prefix_blank)
 {
     uint8_t *out;
     size_t n_out = 0;
@@ -78,36 +77,8 @@ static int push_bytes(const struct vocab *vocab, const uint8_t *bytes, size_t n,
     return TOKENIZE_OK;
 }
 
-static int merge_part(const struct vocab *vocab, struct merge *merge, const uint8_t *part, size_t n, struct ids *ids)
-{
-    int r;
-
-    merge_begin(merge);
-    for (size_t at = 0, n_char; at < n; at += n_char) {
-        utf8_step(part + at, n - at, &n_char, NULL);
-        r = merge_push(merge, (uint32_t)at, (uint32_t)n_char, index_find(&vocab->index, part + at, n_char));
-        if (r) {
-            return err_up(r);
-        }
-    }
-    r = merge_run(merge, part);
-    if (r) {
-        return r == MERGE_CANCELLED ? TOKENIZE_CANCELLED : err_up(r);
-    }
-    for (uint32_t i = 0; i != MERGE_END; i = merge->symbols[i].next) {
-        const struct symbol *symbol = &merge->symbols[i];
-
-        r = symbol->id == VOCAB_NO_ID ? push_bytes(vocab, part + symbol->at, symbol->n, ids)
-                                      : ids_push(ids, symbol->id);
-        if (r) {
-            return r;
-        }
-    }
-    return TOKENIZE_OK;
-}
-
-/* Returns the length of the part at @text, which ends before the first blank behind another character. */
-static size_t part_length(const struct vocab *vocab, const uint8_t *text, size_t n)
+/* A part ends before the first blank behind another character. */
+size_t spm_part(const struct vocab *vocab, const uint8_t *text, size_t n)
 {
     bool in_word = false;
     size_t at = 0;
@@ -129,24 +100,37 @@ static size_t part_length(const struct vocab *vocab, const uint8_t *text, size_t
     return at;
 }
 
-int spm_text(const struct vocab *vocab, struct merge *merge, struct buf *spelled, const uint8_t *text, size_t n,
-             bool prefix_blank, struct ids *ids)
+int spm_fill(const struct vocab *vocab, struct merge *merge, const uint8_t *part, size_t n, uint64_t *left)
 {
-    const uint8_t *bytes;
-    int r = spell(spelled, text, n, prefix_blank);
+    int r;
 
-    if (r) {
-        return err_up(r);
+    while (merge->n_bytes < n) {
+        const size_t at = merge->n_bytes;
+        size_t n_char;
+
+        if (*left == 0) {
+            return TOKENIZE_MORE;
+        }
+        --*left;
+        utf8_step(part + at, n - at, &n_char, NULL);
+        r = merge_push(merge, (uint32_t)at, (uint32_t)n_char, index_find(&vocab->index, part + at, n_char));
+        if (r) {
+            return err_up(r);
+        }
     }
-    bytes = buf_data(spelled);
-    for (size_t at = 0; at < spelled->n;) {
-        const size_t n_part = part_length(vocab, bytes + at, spelled->n - at);
+    return TOKENIZE_OK;
+}
 
-        r = merge_part(vocab, merge, bytes + at, n_part, ids);
+int spm_end(const struct vocab *vocab, const struct merge *merge, const uint8_t *part, struct ids *ids)
+{
+    for (uint32_t i = 0; i != MERGE_END; i = merge->symbols[i].next) {
+        const struct symbol *symbol = &merge->symbols[i];
+        int r = symbol->id == VOCAB_NO_ID ? push_bytes(vocab, part + symbol->at, symbol->n, ids)
+                                          : ids_push(ids, symbol->id);
+
         if (r) {
             return r;
         }
-        at += n_part;
     }
     return TOKENIZE_OK;
 }

@@ -16,9 +16,18 @@
 bool spm_find(const void *vocab, const uint8_t *word, const struct symbol *left, const struct symbol *right,
               struct bigram *ret_bigram);
 
-/* Appends the ids of @text, with a blank in front if @prefix_blank. @spelled is scratch, reused from call to call.
- * Outcomes of vocab_tokenize(), or -ENOMEM. */
-int spm_text(const struct vocab *vocab, struct merge *merge, struct buf *spelled, const uint8_t *text, size_t n,
-             bool prefix_blank, struct ids *ids);
+/* Writes @text to @spelled, which is emptied, as the entries are spelled, with a blank in front if @prefix_blank. 0 or
+ * -ENOMEM. */
+int spm_spell(struct buf *spelled, const uint8_t *text, size_t n, bool prefix_blank);
+
+/* Returns the length of the part at the head of a spelled text that no merge leaves. */
+size_t spm_part(const struct vocab *vocab, const uint8_t *text, size_t n);
+
+/* Adds the characters of a part to @merge, which merge_run() then joins, for at most *left steps, which are taken off it.
+ * TOKENIZE_OK, TOKENIZE_MORE (*left became 0: call again) or -ENOMEM. */
+int spm_fill(const struct vocab *vocab, struct merge *merge, const uint8_t *part, size_t n, uint64_t *left);
+
+/* Appends the ids of the merged part. TOKENIZE_OK, TOKENIZE_TOO_MANY or -ENOMEM. */
+int spm_end(const struct vocab *vocab, const struct merge *merge, const uint8_t *part, struct ids *ids);
 
 #endif

@@ -12,7 +12,6 @@
 #define SOTTO_TOKEN_TOKEN_H
 
 #include "gguf/gguf.h"
-#include <stdatomic.h>
 
 struct vocab;
 
@@ -83,26 +82,47 @@ enum tokenize_flag {
 
 enum tokenize_outcome {
     TOKENIZE_OK,
-    TOKENIZE_BAD_TEXT,  /* no valid UTF-8: @diag has the offset of the byte */
-    TOKENIZE_TOO_MANY,  /* ids->max, or (detokenising) the ceiling of the buffer, or a text above 1 GiB */
-    TOKENIZE_CANCELLED, /* *cancel became true */
+    TOKENIZE_BAD_TEXT, /* no valid UTF-8: @diag has the offset of the byte */
+    TOKENIZE_TOO_MANY, /* ids->max, or (detokenising) the ceiling of the buffer, or a text above 1 GiB */
+    TOKENIZE_MORE,     /* of a piece: the text is not at its end */
 };
 
-/* Appends the ids of @text. User-defined pieces always match; control tokens only with TOKENIZE_SPECIAL; of those that
+/* The text of a tokenizer. User-defined pieces always match; control tokens only with TOKENIZE_SPECIAL; of those that
  * match at one place the longest counts. Bytes without a token in a byte-level vocabulary are left out, as its own
- * tokenizer does. @cancel may be NULL; it is checked every few thousand bytes. On anything but TOKENIZE_OK @ids may
- * hold the beginning. An outcome, -ENOMEM, or -E2BIG: the text exceeds the limits of the pre-split. Any thread. */
-int vocab_tokenize(const struct vocab *vocab, const void *text, size_t n, unsigned flags, const atomic_bool *cancel,
-                   struct ids *ids, struct diag *diag);
-
-/*
- * Tokenizes a text of two origins: marks[i] is 0 if byte i is trusted and 1 if it is foreign. A control token is
- * recognised only where all of its bytes are trusted. User-defined pieces match everywhere, except those that end an
+ * tokenizer does.
+ *
+ * @marks are for a text of two origins: marks[i] is 0 if byte i is trusted and 1 if it is foreign. Then a control token
+ * is recognised only where all of its bytes are trusted. User-defined pieces match everywhere, except those that end an
  * answer or look like a marker ("<|...|>"), which need trusted bytes too. Where foreign text spells no such thing, the
- * ids are those of vocab_tokenize() with TOKENIZE_SPECIAL. Adds no BOS. Outcomes as above.
- */
-int vocab_tokenize_marked(const struct vocab *vocab, const void *text, const uint8_t *marks, size_t n,
-                          const atomic_bool *cancel, struct ids *ids, struct diag *diag);
+ * ids are those of the text without marks. */
+struct tokenizer_text {
+    const void *bytes;
+    const uint8_t *marks; /* or NULL: all bytes are trusted */
+    size_t n;
+    unsigned flags; /* enum tokenize_flag */
+};
+
+/* A text on its way to ids. It goes on in pieces, so that no text holds up its thread; how it is cut changes no id. Any
+ * thread, one at a time. */
+struct tokenizer;
+
+/* What @text points to stays where it is. 0 or -ENOMEM. */
+int tokenizer_create(struct tokenizer **ret_tokenizer, const struct vocab *vocab, const struct tokenizer_text *text);
+void tokenizer_destroy(struct tokenizer *tokenizer);
+void tokenizer_destroyp(struct tokenizer **tokenizer);
+
+/* Goes on for about *left steps, which take about 50 ns each and are taken off it, and appends the ids that it comes to.
+ * TOKENIZE_MORE: call again; anything else is the last outcome: -ENOMEM, -E2BIG (the text exceeds the limits of the pre-split), or another
+ * one of the enum. On anything but TOKENIZE_OK @ids may hold the beginning. */
+int tokenizer_run(struct tokenizer *tokenizer, uint64_t *left, struct ids *ids, struct diag *diag);
+
+/* Appends the ids of a whole text. Outcomes of tokenizer_run(), but for TOKENIZE_MORE. */
+int vocab_tokenize(const struct vocab *vocab, const void *text, size_t n, unsigned flags, struct ids *ids,
+                   struct diag *diag);
+
+/* The same for a text of two origins, with TOKENIZE_SPECIAL. */
+int vocab_tokenize_marked(const struct vocab *vocab, const void *text, const uint8_t *marks, size_t n, struct ids *ids,
+                          struct diag *diag);
 
 /*
  * Appends the bytes of @ids to @out (not necessarily valid UTF-8), without the prefix blank; with @special also control

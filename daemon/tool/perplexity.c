@@ -102,7 +102,7 @@ static int read_text(struct work *work)
         r = file_read(work->request.text, MEM_TEXT, TEXT_BYTES_MAX, &text, &n, &work->diag);
     }
     if (!r) {
-        r = vocab_tokenize(work->vocab, text, n, 0, NULL, &work->ids, &work->diag);
+        r = vocab_tokenize(work->vocab, text, n, 0, &work->ids, &work->diag);
     }
     if (!r && work->ids.n < 2) {
         diag_set(&work->diag, "%s: the text has %zu tokens; it needs at least 2", work->request.text, work->ids.n);

@@ -111,7 +111,7 @@ static int tokenize(const struct tool_call *call, const struct request *request,
     if (r) {
         return tool_fail(call, request->path, &diag, r);
     }
-    r = vocab_tokenize(vocab, text, n, flags, NULL, &ids, &diag);
+    r = vocab_tokenize(vocab, text, n, flags, &ids, &diag);
     if (r) {
         diag_set(&diag, "the text is too long");
         r = tool_fail(call, NULL, &diag, r);

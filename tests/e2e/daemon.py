@@ -199,6 +199,15 @@ def serving(**named):
         yield daemon, client
 
 
+def client_of(daemon, uid):
+    """A connection of another user; needs root, and a socket that this user may open."""
+    os.seteuid(uid)
+    try:
+        return daemon.client()
+    finally:
+        os.seteuid(0)
+
+
 def settle(daemon, before, patience_s=PATIENCE_S):
     """Waits until what is held now is what was held() before."""
     end = time.monotonic() + patience_s

@@ -9,8 +9,8 @@ import time
 import sotto_pb2 as pb
 import tap
 from client import Client, Gone, client_frame, generate, pack
-from daemon import Daemon, held, serving, settle, thread_times
-from tap import equal, fact, holds, note, within
+from daemon import Daemon, client_of, held, serving, settle, thread_times
+from tap import LeftOut, equal, fact, holds, note, within
 
 DAEMON = None
 
@@ -307,6 +307,17 @@ def biases_on_foreign_ids_and_twice_are_refused():
 
 
 @fact
+def biases_that_leave_no_token_are_the_requests_fault():
+    with serving(words=["a", "b"]) as (daemon, client):
+        n = daemon.status().models[0].vocabulary
+        for n_left, reason in (0, "CODE_INVALID_ARGUMENT"), (1, "FINISH_LENGTH"):
+            ask = generate("hello", max_tokens=2)
+            for id in range(n_left, n):
+                ask.sampling.bias.add(id=id, bias=float("-inf"))
+            equal(client.answer(client.ask(ask)).reason, reason, f"{n_left} of {n} left")
+
+
+@fact
 def zero_tokens_of_answer_are_refused_and_too_many_are_capped():
     with DAEMON.client() as client:
         equal(client.generate("x", max_tokens=0).reason, "CODE_INVALID_ARGUMENT")
@@ -352,6 +363,31 @@ def policy_bounds_class_rights_and_streams():
         streams = [client.ask(generate("x")) for _ in range(3)]
         reasons = sorted(client.answer(stream).reason for stream in streams)
         equal(reasons, ["CODE_RESOURCE_EXHAUSTED", "FINISH_LENGTH", "FINISH_LENGTH"])
+
+
+@fact
+def status_tells_a_user_only_its_own():
+    if os.geteuid() != 0:
+        raise LeftOut("other users take root")
+    with Daemon(policy=[{"uid": 0, "observe": True}, {"anyone": True}], start=False) as daemon:
+        os.chmod(daemon.folder, 0o755)
+        daemon.start()
+        os.chmod(daemon.socket, 0o777)
+        daemon.wait_ready()
+        with client_of(daemon, 20001) as busy, client_of(daemon, 20002) as curious, daemon.client() as observer:
+            before = curious.status()
+            live = busy.ask(generate("a long question", max_tokens=5, credit=2))
+            busy.answer(live, 2)
+            after, own, all_of_it = curious.status(), busy.status(), observer.status()
+            for report in before, after:
+                report.uptime_ms = 0
+                for at in list(report.sensors) + list(report.devices) + list(report.governor):
+                    at.Clear()  # about the machine
+            equal(after, before, "what a third user sees of an answer")
+            equal([row.parked for row in own.classes if row.parked], [1], "its own")
+            equal([row.parked for row in all_of_it.classes if row.parked], [1], "an observer's")
+            holds(all_of_it.engines[0].rows > 0 and all_of_it.counters and all_of_it.memory, "sums for an observer")
+            equal((own.connections, all_of_it.connections), (1, 3), "connections")
 
 
 def main():

@@ -67,7 +67,7 @@ static void speak(const struct gguf *gguf, const uint8_t *bytes, size_t n)
 
         FUZZ_PROMISE(piece.n == 0 || piece.bytes);
     }
-    r = vocab_tokenize(vocab, bytes, n < 512 ? n : 512, TOKENIZE_BOS | TOKENIZE_SPECIAL, NULL, &ids, &diag);
+    r = vocab_tokenize(vocab, bytes, n < 512 ? n : 512, TOKENIZE_BOS | TOKENIZE_SPECIAL, &ids, &diag);
     FUZZ_PROMISE(r >= 0);
     for (size_t i = 0; r == TOKENIZE_OK && i < ids.n; i++) {
         FUZZ_PROMISE(ids.ids[i] < vocab_n(vocab));

@@ -115,6 +115,7 @@ void fixture_prepare(struct fixture *fixture, const char *script)
         .step_floor_ms = 60000, /* a step that is slow on a busy machine does not hang */
     };
     fixture->grant = (struct grant){
+        .observe = true,
         .uid = 1000,
         .connection = 1,
         .class_ceiling = SOTTO__V1__PRIORITY_CLASS__CLASS_REALTIME,

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #define PATIENCE_US 60000000u
@@ -142,6 +143,15 @@ void client_connect(struct fixture *fixture, struct client *client)
     memcpy(address.sun_path, fixture->path, strlen(fixture->path) + 1);
     ck_assert_int_eq(connect(client->fd, (struct sockaddr *)&address, sizeof(address)), 0);
     fcntl(client->fd, F_SETFL, O_NONBLOCK);
+}
+
+void client_connect_as(struct fixture *fixture, struct client *client, uid_t uid)
+{
+    ck_assert_int_eq(chmod(fixture->dir, 0711), 0);
+    ck_assert_int_eq(chmod(fixture->path, 0777), 0);
+    ck_assert_int_eq(seteuid(uid), 0);
+    client_connect(fixture, client);
+    ck_assert_int_eq(seteuid(0), 0);
 }
 
 void client_close(struct client *client)

@@ -46,6 +46,9 @@ void fixture_run(struct fixture *fixture, unsigned ms);
 void fixture_until(struct fixture *fixture, const bool *is_true);
 
 void client_connect(struct fixture *fixture, struct client *client);
+
+/* Connects as another user; the test runs as root. */
+void client_connect_as(struct fixture *fixture, struct client *client, uid_t uid);
 void client_close(struct client *client);
 
 /* Sends all bytes, and runs the loop while the socket is full. False: the connection has ended. */

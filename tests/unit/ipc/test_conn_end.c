@@ -290,6 +290,48 @@ START_TEST(a_connection_above_the_limit_of_all_is_refused_until_one_ends)
 }
 END_TEST
 
+START_TEST(some_connections_are_kept_for_administrators_and_for_users_with_few)
+{
+    struct client clients[16 + 1];
+    size_t n = 2; /* the fixture's own */
+
+    if (geteuid() != 0) {
+        return; /* other users take root */
+    }
+    client_hello(&fixture, &one);
+    client_hello(&fixture, &two);
+    fixture.ipc->limits.n_conns = 16; /* keeps two for each */
+    fixture.grant.admin = false;
+    for (; n < 16 - 2 * 2; n++) {
+        client_connect(&fixture, &clients[n]);
+        client_hello(&fixture, &clients[n]);
+    }
+    client_connect(&fixture, &clients[n]);
+    client_expect_error(&fixture, &clients[n], 0, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, true);
+    client_expect_end(&fixture, &clients[n]);
+    client_close(&clients[n]);
+
+    for (; n < 16 - 2; n++) {
+        client_connect_as(&fixture, &clients[n], 20001);
+        client_hello(&fixture, &clients[n]);
+    }
+    client_connect_as(&fixture, &clients[n], 20001);
+    client_expect_error(&fixture, &clients[n], 0, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, true);
+    client_close(&clients[n]);
+
+    fixture.grant.admin = true;
+    for (; n < 16; n++) {
+        client_connect(&fixture, &clients[n]);
+        client_hello(&fixture, &clients[n]);
+    }
+    client_connect(&fixture, &clients[n]);
+    client_expect_error(&fixture, &clients[n], 0, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, true);
+    while (n >= 2) {
+        client_close(&clients[n--]);
+    }
+}
+END_TEST
+
 START_TEST(a_connection_that_ends_at_any_byte_leaves_nothing_behind)
 {
     static const uint8_t bytes[] = {
@@ -388,24 +430,25 @@ START_TEST(a_deadline_set_after_a_long_block_is_not_shortened)
 {
     const uint32_t block_ms = 50;
     const struct conn *conn;
-    struct client late;
     uint64_t before_ms;
 
     client_hello(&fixture, &one);
+    client_hello(&fixture, &two);
     fixture_run(&fixture, 5);
     fixture.hub.block_ms = block_ms;
     before_ms = clock_mono_us() / 1000;
     ck_assert_int_eq(send(one.fd, "\x08\0\0\0\x08\x01\x1a\x04\x12\x02hi", 12, MSG_NOSIGNAL), 12); /* 1: generate */
-    client_connect(&fixture, &late);
+    ck_assert_int_eq(send(two.fd, "\x08\0\0\0\x08\x01", 6, MSG_NOSIGNAL), 6); /* the half of one: its turn is next */
     fixture_iterate(&fixture);
     fixture.hub.block_ms = 0;
 
     conn = container_of(fixture.ipc->conns.prev, struct conn, link);
-    ck_assert_uint_eq(fixture.ipc->n_conns, 3);
+    ck_assert(uv_is_active((const uv_handle_t *)&conn->timer));
     ck_assert_uint_ge(uv_now(&fixture.loop) + uv_timer_get_due_in(&conn->timer),
-                      before_ms + block_ms + fixture.ipc->limits.hello_ms);
-    client_hello(&fixture, &late);
-    client_close(&late);
+                      before_ms + block_ms + fixture.ipc->limits.half_frame_ms);
+    ck_assert_int_eq(send(two.fd, "\x1a\x04\x12\x02hi", 6, MSG_NOSIGNAL), 6);
+    fixture_run(&fixture, 5);
+    ck_assert_uint_eq(fixture.hub.n_opened, 2);
 }
 END_TEST
 
@@ -459,6 +502,7 @@ int main(void)
     tcase_add_test(facts, an_incomplete_frame_at_the_end_ends_the_connection);
     tcase_add_test(facts, a_connection_above_the_limit_of_a_user_is_refused);
     tcase_add_test(facts, a_connection_above_the_limit_of_all_is_refused_until_one_ends);
+    tcase_add_test(facts, some_connections_are_kept_for_administrators_and_for_users_with_few);
     tcase_add_test(facts, a_connection_that_ends_at_any_byte_leaves_nothing_behind);
     tcase_add_test(facts, without_memory_a_connection_ends_and_the_next_is_served);
     tcase_add_test(facts, without_descriptors_streams_go_on_and_accepting_comes_back);

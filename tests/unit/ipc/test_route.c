@@ -276,7 +276,7 @@ END_TEST
 
 /* ---- state */
 
-START_TEST(status_names_every_byte_and_descriptor)
+START_TEST(status_names_every_byte_and_descriptor_to_an_observer)
 {
     const Sotto__V1__StatusReport *report;
     uint64_t wire = 0;
@@ -285,7 +285,13 @@ START_TEST(status_names_every_byte_and_descriptor)
     client_hello(&fixture, &one);
     ASK(&one, STATUS);
     report = client_expect(&fixture, &one, HAS(STATUS_REPORT), 3)->status_report;
+    ck_assert_uint_eq(report->descriptors, 0);
+    ck_assert_uint_eq(report->n_counters + report->n_memory, 0);
 
+    fixture.grant.observe = true;
+    ipc_reconfigure(fixture.ipc, &fixture.ipc->limits);
+    ASK(&one, STATUS);
+    report = client_expect(&fixture, &one, HAS(STATUS_REPORT), 3)->status_report;
     ck_assert_uint_eq(report->connections, 2);
     ck_assert_uint_gt(report->descriptors, 5);
     ck_assert_uint_gt(report->rss_bytes, 1u << 20);
@@ -527,7 +533,7 @@ int main(void)
     tcase_add_loop_test(facts, a_cancelled_question_ends_with_done_and_is_forgotten, 0, 3);
     tcase_add_test(facts, credit_reaches_its_stream);
     tcase_add_test(facts, a_stream_keeps_the_grant_of_its_peer);
-    tcase_add_test(facts, status_names_every_byte_and_descriptor);
+    tcase_add_test(facts, status_names_every_byte_and_descriptor_to_an_observer);
     tcase_add_test(facts, watchers_get_the_topics_that_they_asked_for);
     tcase_add_test(facts, watchers_get_no_events_of_streams_of_other_users);
     tcase_add_test(facts, an_observer_gets_events_of_all_streams);

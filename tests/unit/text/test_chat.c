@@ -59,6 +59,28 @@ static struct chat_input input_of(const struct chat_message *messages, size_t n)
     };
 }
 
+/* Appends the ids of @input, as the pool does. */
+static int chat_tokenize(const struct vocab *vocab, const struct chat *chat, const struct chat_input *input,
+                         struct ids *ids, struct diag *diag)
+{
+    cleanup(chat_text_finish) struct chat_text text = { .n = 0 };
+    cleanup(tokenizer_destroyp) struct tokenizer *tokenizer = NULL;
+    struct tokenizer_text whole = { .flags = TOKENIZE_SPECIAL | TOKENIZE_BOS };
+    uint64_t left = UINT64_MAX;
+    int r = chat_render(chat, input, false, NULL, &text, diag);
+
+    if (r) {
+        return r;
+    }
+    whole.bytes = text.bytes;
+    whole.marks = text.marks;
+    whole.n = text.n;
+    r = tokenizer_create(&tokenizer, vocab, &whole);
+    r = r ? r : tokenizer_run(tokenizer, &left, ids, diag);
+    chat_keep_one_bos(chat, ids);
+    return r == TOKENIZE_TOO_MANY ? CHAT_TOO_MANY : r;
+}
+
 /* Appends the ids of @input through @chat_template. */
 static void tokenize(const char *chat_template, bool adds_bos, const struct chat_input *input, struct ids *ids)
 {
@@ -67,7 +89,7 @@ static void tokenize(const char *chat_template, bool adds_bos, const struct chat
     struct diag diag = DIAG_INIT;
 
     ck_assert_msg(chat_create(&chat, vocab, &diag) == CHAT_OK, "%s", diag.text);
-    ck_assert_msg(chat_tokenize(chat, input, NULL, ids, &diag) == CHAT_OK, "%s", diag.text);
+    ck_assert_msg(chat_tokenize(vocab, chat, input, ids, &diag) == CHAT_OK, "%s", diag.text);
     chat_destroy(chat);
     vocab_destroy(vocab);
 }
@@ -99,7 +121,7 @@ static void assert_refused(const char *chat_template, const struct chat_input *i
     struct ids ids = { 0 };
     int r = chat_create(&chat, vocab, &diag);
 
-    r = r ? r : chat_tokenize(chat, input, NULL, &ids, &diag);
+    r = r ? r : chat_tokenize(vocab, chat, input, &ids, &diag);
     ck_assert_int_eq(r, CHAT_REFUSED);
     ck_assert_msg(strstr(diag.text, word) != NULL, "\"%s\" does not say \"%s\"", diag.text, word);
     ids_finish(&ids);
@@ -127,7 +149,7 @@ START_TEST(ids_are_those_of_the_rendered_text)
     struct ids whole = { 0 };
 
     tokenize(LOOP TURN OPEN, false, &input, &apart);
-    ck_assert_int_eq(vocab_tokenize(vocab, text, strlen(text), TOKENIZE_SPECIAL, NULL, &whole, NULL), TOKENIZE_OK);
+    ck_assert_int_eq(vocab_tokenize(vocab, text, strlen(text), TOKENIZE_SPECIAL, &whole, NULL), TOKENIZE_OK);
 
     ck_assert_uint_eq(apart.n, whole.n);
     ck_assert_mem_eq(apart.ids, whole.ids, whole.n * sizeof(whole.ids[0]));
@@ -274,11 +296,11 @@ START_TEST(pieces_like_markers_count_in_template_text_only)
     tiny_bpe_keys(&maker, "smollm", tokens, 2, NULL, 0);
     vocab = tiny_vocab(&maker);
 
-    ck_assert_int_eq(vocab_tokenize_marked(vocab, "<|x|><think>", ours, 12, NULL, &ids, NULL), TOKENIZE_OK);
+    ck_assert_int_eq(vocab_tokenize_marked(vocab, "<|x|><think>", ours, 12, &ids, NULL), TOKENIZE_OK);
     ck_assert_uint_eq(count_id(&ids, 256), 1);
     ck_assert_uint_eq(count_id(&ids, 257), 1);
     ids.n = 0;
-    ck_assert_int_eq(vocab_tokenize_marked(vocab, "<|x|><think>", foreign, 12, NULL, &ids, NULL), TOKENIZE_OK);
+    ck_assert_int_eq(vocab_tokenize_marked(vocab, "<|x|><think>", foreign, 12, &ids, NULL), TOKENIZE_OK);
     ck_assert_uint_eq(count_id(&ids, 256), 0);
     ck_assert_uint_eq(count_id(&ids, 257), 1);
     ids_finish(&ids);
@@ -393,12 +415,14 @@ START_TEST(too_many_ids_and_cancelling_are_distinct_outcomes)
     struct vocab *vocab = make_vocab(LOOP TURN OPEN, true);
     struct chat *chat = NULL;
     struct ids ids = { .max = 3 };
+    struct chat_text text;
     atomic_bool cancel;
 
     atomic_init(&cancel, true);
     ck_assert_int_eq(chat_create(&chat, vocab, NULL), CHAT_OK);
-    ck_assert_int_eq(chat_tokenize(chat, &input, NULL, &ids, NULL), CHAT_TOO_MANY);
-    ck_assert_int_eq(chat_tokenize(chat, &input, &cancel, &ids, NULL), CHAT_CANCELLED);
+    ck_assert_int_eq(chat_tokenize(vocab, chat, &input, &ids, NULL), CHAT_TOO_MANY);
+    ck_assert_int_eq(chat_render(chat, &input, false, &cancel, &text, NULL), CHAT_CANCELLED);
+    ck_assert_int_eq(chat_render(chat, &input, true, &cancel, &text, NULL), CHAT_CANCELLED);
     ids_finish(&ids);
     chat_destroy(chat);
     vocab_destroy(vocab);
@@ -438,11 +462,48 @@ static int render_and_give_back(void *vocab)
     input.tools = &tool;
     input.n_tools = 1;
     input.variables = text_of("{\"b\": null}");
-    r = r ? r : chat_tokenize(chat, &input, NULL, &ids, NULL);
+    r = r ? r : chat_tokenize(vocab, chat, &input, &ids, NULL);
     ids_finish(&ids);
     chat_destroy(chat);
     return r;
 }
+
+/* The ceilings of a quick rendering tell that it would be long; what the template itself refuses is refused at once. */
+START_TEST(a_quick_rendering_says_that_it_would_be_long)
+{
+    static const struct {
+        const char *source;
+        int quick;
+    } cases[] = {
+        { "{% for i in range(100000) %}{% endfor %}ok", CHAT_LONG },
+        { "{% set a = 'x' * 300000 %}{{ a|length }}", CHAT_LONG },
+        { "{{ 'x' * 200000 }}", CHAT_LONG },
+        { "{{ raise_exception('no') }}", CHAT_REFUSED },
+        { "ok", CHAT_OK },
+    };
+    const struct chat_message messages[] = { says("user", "Hi") };
+    const struct chat_input input = input_of(messages, 1);
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct vocab *vocab = make_vocab(cases[i].source, false);
+        struct chat *chat = NULL;
+        struct diag diag = DIAG_INIT;
+        struct chat_text text;
+
+        ck_assert_int_eq(chat_create(&chat, vocab, &diag), CHAT_OK);
+        ck_assert_msg(chat_render(chat, &input, true, NULL, &text, &diag) == cases[i].quick, "%s", cases[i].source);
+        ck_assert_uint_le(text.n_steps, CHAT_QUICK_STEPS + 8192);
+        ck_assert_int_eq(diag_is_set(&diag), cases[i].quick == CHAT_REFUSED);
+        chat_text_finish(&text);
+        diag_clear(&diag);
+        ck_assert_int_eq(chat_render(chat, &input, false, NULL, &text, &diag),
+                         cases[i].quick == CHAT_REFUSED ? CHAT_REFUSED : CHAT_OK);
+        chat_text_finish(&text);
+        chat_destroy(chat);
+        vocab_destroy(vocab);
+    }
+}
+END_TEST
 
 START_TEST(failing_allocation_leaks_nothing)
 {
@@ -480,8 +541,8 @@ START_TEST(published_rendering_has_the_ids_of_the_whole_text)
         for (size_t i = 0; i < n; i++) {
             marks[i] = json_string_value(text)[i] >= '0' && json_string_value(text)[i] <= '9';
         }
-        ck_assert_int_eq(vocab_tokenize(vocab, json_string_value(text), n, TOKENIZE_SPECIAL, NULL, &whole, NULL), 0);
-        ck_assert_int_eq(vocab_tokenize_marked(vocab, json_string_value(text), marks, n, NULL, &marked, NULL), 0);
+        ck_assert_int_eq(vocab_tokenize(vocab, json_string_value(text), n, TOKENIZE_SPECIAL, &whole, NULL), 0);
+        ck_assert_int_eq(vocab_tokenize_marked(vocab, json_string_value(text), marks, n, &marked, NULL), 0);
         ck_assert_msg(marked.n == whole.n && memcmp(marked.ids, whole.ids, whole.n * sizeof(*whole.ids)) == 0, "%s",
                       id);
         ids_finish(&marked);
@@ -510,6 +571,7 @@ int main(void)
     tcase_add_test(tcase, refusal_names_place_and_reason);
     tcase_add_test(tcase, too_many_ids_and_cancelling_are_distinct_outcomes);
     tcase_add_test(tcase, json_of_a_whole_conversation_is_rendered);
+    tcase_add_test(tcase, a_quick_rendering_says_that_it_would_be_long);
     tcase_add_test(tcase, failing_allocation_leaks_nothing);
     tcase_add_test(tcase, published_rendering_has_the_ids_of_the_whole_text);
     suite_add_tcase(suite, tcase);

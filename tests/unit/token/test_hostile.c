@@ -92,7 +92,7 @@ static void use(const struct vocab *vocab)
     struct ids ids = { 0 };
     struct buf out;
 
-    ck_assert_int_eq(vocab_tokenize(vocab, text, strlen(text), TOKENIZE_BOS | TOKENIZE_SPECIAL, NULL, &ids, NULL),
+    ck_assert_int_eq(vocab_tokenize(vocab, text, strlen(text), TOKENIZE_BOS | TOKENIZE_SPECIAL, &ids, NULL),
                      TOKENIZE_OK);
     buf_init(&out, MEM_MISC, 16u << 20);
     ck_assert_int_eq(vocab_detokenize(vocab, ids.ids, ids.n, true, &out, NULL), TOKENIZE_OK);

@@ -149,7 +149,7 @@ static void check_word(const struct plan *plan, const struct vocab *vocab, bool 
         word.texts[i][0] = text[i];
     }
     merge_plainly(plan, by_rank, &word);
-    ck_assert_int_eq(vocab_tokenize(vocab, text, strlen(text), TOKENIZE_MIDDLE, NULL, &ids, NULL), TOKENIZE_OK);
+    ck_assert_int_eq(vocab_tokenize(vocab, text, strlen(text), TOKENIZE_MIDDLE, &ids, NULL), TOKENIZE_OK);
 
     ck_assert_msg(ids.n == word.n, "\"%s\": %zu ids, the plain way gives %zu", text, ids.n, word.n);
     for (size_t i = 0; i < ids.n; i++) {

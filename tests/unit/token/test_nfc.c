@@ -27,8 +27,13 @@ static const struct form forms[] = {
 
 static void compose(const void *text, size_t n, struct buf *out)
 {
+    size_t used;
+
     buf_init(out, MEM_MISC, 4 * MANY_BYTES);
-    ck_assert_int_eq(nfc_append(text, n, out), 0);
+    for (size_t at = 0; at < n; at += used) {
+        ck_assert_int_eq(nfc_append((const uint8_t *)text + at, n - at, out, &used), 0);
+        ck_assert_uint_gt(used, 0);
+    }
 }
 
 START_TEST(texts_come_out_in_form_c)
@@ -44,13 +49,37 @@ START_TEST(texts_come_out_in_form_c)
 }
 END_TEST
 
+/* Long texts are composed in pieces, each of which ends in front of an ASCII character. */
+START_TEST(pieces_come_out_as_the_whole)
+{
+    static const char unit[] = "e\xcc\x81\xcc\xa3\xe1\x84\x80\xe1\x85\xa1\xe1\x86\xa8 ";
+    static const char composed[] = "\xe1\xba\xb9\xcc\x81\xea\xb0\x81 ";
+    const size_t n = strlen(unit) * NFC_PIECE;
+    uint8_t *text = mem_alloc(MEM_MISC, n);
+    struct buf out;
+
+    for (size_t i = 0; i < n; i++) {
+        text[i] = (uint8_t)unit[i % strlen(unit)];
+    }
+    compose(text, n, &out);
+
+    ck_assert_uint_eq(out.n, strlen(composed) * NFC_PIECE);
+    for (size_t i = 0; i < out.n; i++) {
+        ck_assert_int_eq(buf_data(&out)[i], (uint8_t)composed[i % strlen(composed)]);
+    }
+    buf_finish(&out);
+    mem_free(text);
+}
+END_TEST
+
 START_TEST(text_above_the_ceiling_is_an_outcome)
 {
     struct buf out;
+    size_t used;
 
     buf_init(&out, MEM_MISC, 1);
 
-    ck_assert_int_eq(nfc_append((const uint8_t *)"e\xcc\x81", 3, &out), BUF_FULL);
+    ck_assert_int_eq(nfc_append((const uint8_t *)"e\xcc\x81", 3, &out, &used), BUF_FULL);
     ck_assert_uint_eq(out.n, 0);
     buf_finish(&out);
 }
@@ -79,11 +108,12 @@ END_TEST
 START_TEST(failing_allocation_is_a_fault)
 {
     struct buf out;
+    size_t used;
 
     buf_init(&out, MEM_MISC, 100);
     mem_fail_nth(0);
 
-    ck_assert_int_lt(nfc_append((const uint8_t *)"e\xcc\x81", 3, &out), 0);
+    ck_assert_int_lt(nfc_append((const uint8_t *)"e\xcc\x81", 3, &out, &used), 0);
     mem_fail_nth(-1);
     buf_finish(&out);
 }
@@ -95,6 +125,7 @@ int main(void)
     TCase *tcase = tcase_create("nfc");
 
     tcase_add_loop_test(tcase, texts_come_out_in_form_c, 0, (int)(sizeof(forms) / sizeof(forms[0])));
+    tcase_add_test(tcase, pieces_come_out_as_the_whole);
     tcase_add_test(tcase, text_above_the_ceiling_is_an_outcome);
     tcase_add_test(tcase, combining_marks_take_linear_time);
     tcase_add_test(tcase, failing_allocation_is_a_fault);

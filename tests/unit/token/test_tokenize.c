@@ -1,5 +1,5 @@
 /*
- * Bad bytes, very long words, special entries, ceilings and cancelling (O09).
+ * Bad bytes, very long words, special entries, ceilings and pieces (O09).
  */
 #include "base/buf.h"
 #include "failed_alloc.h"
@@ -59,7 +59,7 @@ static void assert_gives(const struct vocab *vocab, const char *text, unsigned f
 {
     struct ids ids = { 0 };
 
-    ck_assert_int_eq(vocab_tokenize(vocab, text, strlen(text), flags, NULL, &ids, NULL), TOKENIZE_OK);
+    ck_assert_int_eq(vocab_tokenize(vocab, text, strlen(text), flags, &ids, NULL), TOKENIZE_OK);
     ck_assert_uint_eq(ids.n, n);
     for (size_t i = 0; i < n; i++) {
         ck_assert_uint_eq(ids.ids[i], wanted[i]);
@@ -85,7 +85,7 @@ START_TEST(bad_bytes_are_refused_with_their_offset)
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct diag diag = DIAG_INIT;
 
-        ck_assert_int_eq(vocab_tokenize(_i ? spm : bpe, cases[i].text, strlen(cases[i].text), 0, NULL, &ids, &diag),
+        ck_assert_int_eq(vocab_tokenize(_i ? spm : bpe, cases[i].text, strlen(cases[i].text), 0, &ids, &diag),
                          TOKENIZE_BAD_TEXT);
         ck_assert_msg(strstr(diag.text, cases[i].word) != NULL, "\"%s\" does not say \"%s\"", diag.text, cases[i].word);
         ck_assert_uint_eq(ids.n, 0);
@@ -97,11 +97,11 @@ START_TEST(nul_byte_does_not_end_a_text)
 {
     struct ids ids = { 0 };
 
-    ck_assert_int_eq(vocab_tokenize(bpe, "A\0B", 3, 0, NULL, &ids, NULL), TOKENIZE_OK);
+    ck_assert_int_eq(vocab_tokenize(bpe, "A\0B", 3, 0, &ids, NULL), TOKENIZE_OK);
     ck_assert_uint_eq(ids.n, 3);
     ck_assert_uint_eq(ids.ids[1], 0);
     ids.n = 0;
-    ck_assert_int_eq(vocab_tokenize(spm, "A\0B", 3, TOKENIZE_MIDDLE, NULL, &ids, NULL), TOKENIZE_OK);
+    ck_assert_int_eq(vocab_tokenize(spm, "A\0B", 3, TOKENIZE_MIDDLE, &ids, NULL), TOKENIZE_OK);
     ck_assert_uint_eq(ids.n, 3);
     ck_assert_uint_eq(ids.ids[1], 0);
     ids_finish(&ids);
@@ -198,9 +198,9 @@ START_TEST(ceiling_of_ids_is_kept)
 {
     struct ids ids = { .max = 3 };
 
-    ck_assert_int_eq(vocab_tokenize(bpe, "xyz", 3, 0, NULL, &ids, NULL), TOKENIZE_OK);
+    ck_assert_int_eq(vocab_tokenize(bpe, "xyz", 3, 0, &ids, NULL), TOKENIZE_OK);
     ids.n = 0;
-    ck_assert_int_eq(vocab_tokenize(bpe, "wxyz", 4, 0, NULL, &ids, NULL), TOKENIZE_TOO_MANY);
+    ck_assert_int_eq(vocab_tokenize(bpe, "wxyz", 4, 0, &ids, NULL), TOKENIZE_TOO_MANY);
     ck_assert_uint_eq(ids.n, 3);
     ids_finish(&ids);
 }
@@ -215,7 +215,7 @@ static void assert_endless_word(const struct vocab *vocab, const char *unit, siz
     for (size_t i = 0; i < LONG_BYTES; i++) {
         text[i] = unit[i % n_unit];
     }
-    ck_assert_int_eq(vocab_tokenize(vocab, text, LONG_BYTES, TOKENIZE_MIDDLE, NULL, &ids, NULL), TOKENIZE_OK);
+    ck_assert_int_eq(vocab_tokenize(vocab, text, LONG_BYTES, TOKENIZE_MIDDLE, &ids, NULL), TOKENIZE_OK);
     ck_assert_uint_eq(ids.n, n_wanted);
     ids_finish(&ids);
     mem_free(text);
@@ -234,40 +234,51 @@ START_TEST(endless_words_take_linear_time)
 }
 END_TEST
 
-START_TEST(cancelled_job_ends_without_finishing)
+/* Tokenises in pieces of @n_steps, compares with the ids of the whole, and returns how many pieces there were. */
+static size_t assert_pieces(const struct vocab *vocab, const char *text, size_t n, uint64_t n_steps)
 {
-    static char text[LONG_BYTES];
-    atomic_bool cancel = true;
+    const struct tokenizer_text whole = { .bytes = text, .n = n, .flags = TOKENIZE_BOS | TOKENIZE_SPECIAL };
+    struct tokenizer *tokenizer = NULL;
+    struct ids wanted = { 0 };
     struct ids ids = { 0 };
+    size_t n_pieces = 0;
+    uint64_t left;
+    int r;
 
-    memset(text, 'a', sizeof(text));
-    ck_assert_int_eq(vocab_tokenize(bpe, text, sizeof(text), 0, &cancel, &ids, NULL), TOKENIZE_CANCELLED);
-    ck_assert_int_eq(vocab_tokenize(spm, text, sizeof(text), 0, &cancel, &ids, NULL), TOKENIZE_CANCELLED);
-    ck_assert_uint_eq(ids.n, 0);
+    ck_assert_int_eq(vocab_tokenize(vocab, text, n, whole.flags, &wanted, NULL), TOKENIZE_OK);
+    ck_assert_int_eq(tokenizer_create(&tokenizer, vocab, &whole), 0);
+    do {
+        left = n_steps;
+        r = tokenizer_run(tokenizer, &left, &ids, NULL);
+        n_pieces++;
+    } while (r == TOKENIZE_MORE);
+    ck_assert_int_eq(r, TOKENIZE_OK);
+    ck_assert_uint_eq(ids.n, wanted.n);
+    ck_assert_int_eq(memcmp(ids.ids, wanted.ids, ids.n * sizeof(*ids.ids)), 0);
+    tokenizer_destroy(tokenizer);
+    ids_finish(&wanted);
     ids_finish(&ids);
+    return n_pieces;
+}
+
+START_TEST(a_text_in_pieces_has_the_ids_of_the_whole)
+{
+    static const char text[] = "aaaa b</s> aaa\xcc\x81 12 ab wxyz, e\xcc\x81\xcc\xa3 \xf0\x9f\x98\x80<s>  xyz";
+
+    for (uint64_t n_steps = 1; n_steps < 40; n_steps++) {
+        assert_pieces(bpe, text, strlen(text), n_steps);
+        assert_pieces(spm, text, strlen(text), n_steps);
+    }
 }
 END_TEST
 
-static void *cancel_soon(void *cancel)
+START_TEST(an_endless_word_is_taken_in_pieces)
 {
-    usleep(20000);
-    atomic_store((atomic_bool *)cancel, true);
-    return NULL;
-}
+    char *text = mem_alloc(MEM_MISC, LONG_BYTES);
 
-START_TEST(cancel_reaches_into_one_endless_word)
-{
-    const size_t n = 64u << 20;
-    char *text = mem_alloc(MEM_MISC, n);
-    atomic_bool cancel = false;
-    struct ids ids = { 0 };
-    pthread_t thread;
-
-    memset(text, 'a', n);
-    ck_assert_int_eq(pthread_create(&thread, NULL, cancel_soon, &cancel), 0);
-    ck_assert_int_eq(vocab_tokenize(bpe, text, n, 0, &cancel, &ids, NULL), TOKENIZE_CANCELLED);
-    pthread_join(thread, NULL);
-    ids_finish(&ids);
+    memset(text, 'a', LONG_BYTES);
+    ck_assert_uint_gt(assert_pieces(bpe, text, LONG_BYTES, 10000), LONG_BYTES / 10000);
+    ck_assert_uint_gt(assert_pieces(spm, text, LONG_BYTES, 10000), LONG_BYTES / 10000);
     mem_free(text);
 }
 END_TEST
@@ -279,11 +290,11 @@ static void *tokenize_often(void *vocab)
     static const char text[] = "aaaa b</s> aaa\xcc\x81 12 ab";
     struct ids first = { 0 };
 
-    vocab_tokenize(vocab, text, strlen(text), TOKENIZE_SPECIAL, NULL, &first, NULL);
+    vocab_tokenize(vocab, text, strlen(text), TOKENIZE_SPECIAL, &first, NULL);
     for (int i = 0; i < 200; i++) {
         struct ids ids = { 0 };
 
-        vocab_tokenize(vocab, text, strlen(text), TOKENIZE_SPECIAL, NULL, &ids, NULL);
+        vocab_tokenize(vocab, text, strlen(text), TOKENIZE_SPECIAL, &ids, NULL);
         if (ids.n != first.n || memcmp(ids.ids, first.ids, ids.n * sizeof(ids.ids[0])) != 0) {
             first.n = 0;
         }
@@ -315,7 +326,7 @@ static int tokenize_and_give_back(void *vocab)
 {
     static const char text[] = "aaaa b </s> c\xcc\x81";
     struct ids ids = { 0 };
-    const int r = vocab_tokenize(vocab, text, strlen(text), TOKENIZE_SPECIAL, NULL, &ids, NULL);
+    const int r = vocab_tokenize(vocab, text, strlen(text), TOKENIZE_SPECIAL, &ids, NULL);
 
     ids_finish(&ids);
     return r;
@@ -408,8 +419,8 @@ int main(void)
     tcase_add_test(tcase, byte_without_a_token_is_left_out_before_merging);
     tcase_add_test(tcase, ceiling_of_ids_is_kept);
     tcase_add_test(tcase, endless_words_take_linear_time);
-    tcase_add_test(tcase, cancelled_job_ends_without_finishing);
-    tcase_add_test(tcase, cancel_reaches_into_one_endless_word);
+    tcase_add_test(tcase, a_text_in_pieces_has_the_ids_of_the_whole);
+    tcase_add_test(tcase, an_endless_word_is_taken_in_pieces);
     tcase_add_loop_test(tcase, one_vocabulary_serves_many_threads, 0, 2);
     tcase_add_loop_test(tcase, failing_allocation_leaks_nothing, 0, 2);
     tcase_add_test(tcase, id_outside_the_vocabulary_is_refused_in_detokenising);

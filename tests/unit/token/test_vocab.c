@@ -143,7 +143,7 @@ START_TEST(special_is_found_by_its_whole_text_only)
         struct ids ids = { 0 };
         bool is_special;
 
-        ck_assert_int_eq(vocab_tokenize(vocab, rows[i].text, strlen(rows[i].text), TOKENIZE_SPECIAL, NULL, &ids, NULL),
+        ck_assert_int_eq(vocab_tokenize(vocab, rows[i].text, strlen(rows[i].text), TOKENIZE_SPECIAL, &ids, NULL),
                          TOKENIZE_OK);
         is_special = ids.n == 1 &&
                      (vocab_type(vocab, ids.ids[0]) == TOKEN_CONTROL || vocab_type(vocab, ids.ids[0]) == TOKEN_USER);
@@ -207,7 +207,7 @@ START_TEST(token_text_twice_gives_the_lower_id)
     maker_key_bool(&maker, "tokenizer.ggml.add_space_prefix", false);
     vocab = tiny_vocab(&maker);
 
-    ck_assert_int_eq(vocab_tokenize(vocab, "a", 1, 0, NULL, &ids, NULL), TOKENIZE_OK);
+    ck_assert_int_eq(vocab_tokenize(vocab, "a", 1, 0, &ids, NULL), TOKENIZE_OK);
     ck_assert_uint_eq(ids.n, 1);
     ck_assert_uint_eq(ids.ids[0], 256);
     ck_assert_uint_eq(vocab_piece(vocab, 257).n, 1);

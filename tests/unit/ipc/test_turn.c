@@ -1,0 +1,168 @@
+/*
+ * Whose frame is handled next, counted in frames. Other users take root: without it these facts are left out.
+ */
+#include "fixture.h"
+#include "ipc/turn.h"
+#include <string.h>
+#include <sys/socket.h>
+
+#define N_CROWD 60u
+#define UID     20001
+
+/* Handled in one turn at most, of the cheapest frames. */
+#define FRAMES_A_TURN (TURN_BUDGET / TURN_FRAME_COST)
+
+static struct fixture fixture;
+static struct client crowd[N_CROWD];
+static struct client other;
+
+static void setup(void)
+{
+    fixture_open(&fixture);
+    for (unsigned i = 0; i < N_CROWD; i++) {
+        client_connect(&fixture, &crowd[i]);
+        client_hello(&fixture, &crowd[i]);
+    }
+    client_connect_as(&fixture, &other, UID);
+    client_hello(&fixture, &other);
+}
+
+static void teardown(void)
+{
+    for (unsigned i = 0; i < N_CROWD; i++) {
+        client_close(&crowd[i]);
+    }
+    client_close(&other);
+    fixture_close(&fixture);
+}
+
+/* Fills the socket with Credit frames on a stream that does not exist, which are ignored. Returns how many. */
+static unsigned fill(const struct client *client)
+{
+    static const uint8_t credit[] = { 0x06, 0, 0, 0, 0x08, 0x63, 0x22, 0x02, 0x08, 0x01 };
+    uint8_t many[100 * sizeof(credit)];
+    unsigned n = 0;
+
+    for (size_t i = 0; i < sizeof(many); i++) {
+        many[i] = credit[i % sizeof(credit)];
+    }
+    while (n < 2000 && send(client->fd, many, sizeof(many), MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(many)) {
+        n += 100;
+    }
+    return n;
+}
+
+static const struct tenant *other_tenant(void)
+{
+    const struct tenant *tenant = container_of(list_first(&fixture.ipc->tenants)->next, struct tenant, link);
+
+    ck_assert_uint_eq(tenant->uid, UID);
+    return tenant;
+}
+
+static void ask(const struct client *client)
+{
+    static const uint8_t generate[] = { 0x08, 0, 0, 0, 0x08, 0x01, 0x1a, 0x04, 0x12, 0x02, 'h', 'i' };
+
+    ck_assert_int_eq(send(client->fd, generate, sizeof(generate), MSG_NOSIGNAL), sizeof(generate));
+}
+
+START_TEST(a_frame_passes_a_crowd_of_full_connections)
+{
+    uint64_t before;
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < N_CROWD; i++) {
+        n += fill(&crowd[i]);
+    }
+    ck_assert_uint_gt(n, 20 * FRAMES_A_TURN);
+    for (unsigned i = 0; i < 4; i++) {
+        fixture_iterate(&fixture);
+    }
+    before = fixture.ipc->counts.n_frames_in;
+    ask(&other);
+    while (fixture.hub.n_opened == 0) {
+        fixture_iterate(&fixture);
+    }
+    ck_assert_uint_le(fixture.ipc->counts.n_frames_in - before, 2 * FRAMES_A_TURN);
+    ck_assert_uint_gt(other_tenant()->cost, 4 * TURN_BUDGET); /* it gets no credit for the time before */
+}
+END_TEST
+
+START_TEST(a_turn_is_bounded_and_the_rest_goes_on)
+{
+    uint64_t before = fixture.ipc->counts.n_frames_in;
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < N_CROWD; i++) {
+        n += fill(&crowd[i]);
+    }
+    while (fixture.ipc->counts.n_frames_in < before + n) {
+        uint64_t last = fixture.ipc->counts.n_frames_in;
+
+        fixture_iterate(&fixture);
+        ck_assert_uint_le(fixture.ipc->counts.n_frames_in - last, FRAMES_A_TURN);
+    }
+}
+END_TEST
+
+/* Both users have more than a turn can hold. */
+START_TEST(two_users_get_on_alike_whatever_their_connections)
+{
+    const struct tenant *tenant;
+    unsigned n_turns = 0;
+
+    for (unsigned i = 0; i < N_CROWD; i++) {
+        fill(&crowd[i]);
+    }
+    ck_assert_uint_ge(fill(&other), 2 * FRAMES_A_TURN);
+    fixture_iterate(&fixture);
+    tenant = other_tenant();
+    while (!list_is_empty(&tenant->due)) {
+        fixture_iterate(&fixture);
+        n_turns++;
+    }
+    ck_assert(!list_is_empty(&fixture.ipc->due)); /* the crowd is not done */
+    ck_assert_uint_le(n_turns, 2 * 2000 / FRAMES_A_TURN + 2);
+}
+END_TEST
+
+/* What is sent to a user is charged to it, too. */
+START_TEST(answers_count)
+{
+    const struct tenant *tenant;
+    uint64_t before;
+
+    fixture.hub.hold = false;
+    ask(&other);
+    while (fixture.hub.n_opened == 0) {
+        fixture_iterate(&fixture);
+    }
+    tenant = other_tenant();
+    before = tenant->cost;
+    fake_delta(fake_stream(&fixture.hub, 0), 1, 30000);
+
+    ck_assert_uint_gt(tenant->cost, before + 30000);
+    ask(&other); /* on a stream that is in use: refused */
+    while (tenant->cost < before + 32000) {
+        fixture_iterate(&fixture);
+    }
+    ck_assert_uint_gt(tenant->cost, before + 30000); /* and it is not forgotten */
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("ipc-turn");
+    TCase *facts = tcase_create("facts");
+
+    tcase_add_checked_fixture(facts, setup, teardown);
+    if (geteuid() == 0) {
+        tcase_add_test(facts, a_frame_passes_a_crowd_of_full_connections);
+        tcase_add_test(facts, a_turn_is_bounded_and_the_rest_goes_on);
+        tcase_add_test(facts, two_users_get_on_alike_whatever_their_connections);
+        tcase_add_test(facts, answers_count);
+    }
+    suite_add_tcase(suite, facts);
+    return unit_run(suite);
+}
