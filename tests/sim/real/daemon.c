@@ -214,6 +214,27 @@ static void create_ipc(struct daemon *daemon)
     (void)r;
 }
 
+static struct instance *instance_of_engine(const struct daemon *daemon, uint32_t engine)
+{
+    return model_entry_pick(model_entry_find(&daemon->hub->registry, model_name(engine)));
+}
+
+/* Loads the models. sottod says of each engine that it computes on the cores, as long as there is no other; the plant's
+ * may have the GPU. */
+static void load(struct daemon *daemon)
+{
+    const struct scenario *scenario = daemon->world.scenario;
+
+    hub_start(daemon->hub);
+    daemon_settle(daemon);
+    for (uint32_t i = 0; i < scenario->n_engines; i++) {
+        struct instance *instance = instance_of_engine(daemon, i);
+
+        assert(instance_is_ready(instance));
+        instance->eq.processor = scenario->chip.cores ? PROCESSOR_CPU : PROCESSOR_GPU;
+    }
+}
+
 struct daemon *daemon_create(const struct daemon_world *world)
 {
     struct daemon *daemon = mem_calloc(MEM_MISC, 1, sizeof(*daemon));
@@ -233,7 +254,7 @@ struct daemon *daemon_create(const struct daemon_world *world)
     (void)r;
     create_hub(daemon);
     create_ipc(daemon);
-    hub_start(daemon->hub);
+    load(daemon);
     return daemon;
 }
 
@@ -303,21 +324,6 @@ int daemon_connect(struct daemon *daemon, uint32_t uid)
 }
 
 /* ---- what the monitor sees */
-
-static struct instance *instance_of_engine(const struct daemon *daemon, uint32_t engine)
-{
-    return model_entry_pick(model_entry_find(&daemon->hub->registry, model_name(engine)));
-}
-
-bool daemon_is_ready(const struct daemon *daemon)
-{
-    for (uint32_t i = 0; i < daemon->world.scenario->n_engines; i++) {
-        if (!instance_is_ready(instance_of_engine(daemon, i))) {
-            return false;
-        }
-    }
-    return true;
-}
 
 const struct engine_queue *daemon_eq(const struct daemon *daemon, uint32_t engine)
 {

@@ -36,6 +36,7 @@ struct daemon_world {
     void *owner;
 };
 
+/* Starts a daemon whose models are loaded. */
 struct daemon *daemon_create(const struct daemon_world *world);
 
 /* Stops and frees it. All of its memory must be back then. */
@@ -52,7 +53,6 @@ int daemon_connect(struct daemon *daemon, uint32_t uid);
 
 /* ---- what the monitor sees */
 
-bool daemon_is_ready(const struct daemon *daemon); /* all models are loaded */
 const struct engine_queue *daemon_eq(const struct daemon *daemon, uint32_t engine);
 struct dispatch *daemon_dispatch(const struct daemon *daemon);
 const struct governor *daemon_governor(const struct daemon *daemon);

@@ -57,7 +57,7 @@ REPLACES int clock_gettime(clockid_t id, struct timespec *ret_time)
     if (!kernel.timeline) {
         return (int)syscall(SYS_clock_gettime, id, ret_time);
     }
-    now_ns = kernel.timeline->now_ns;
+    now_ns = num_max(kernel.timeline->now_ns, TIMELINE_US); /* no clock of a machine that runs shows 0 */
     ret_time->tv_sec = (time_t)(now_ns / TIMELINE_S) + (id == CLOCK_REALTIME ? EPOCH_S : 0);
     ret_time->tv_nsec = (long)(now_ns % TIMELINE_S);
     return 0;

@@ -500,7 +500,7 @@ static void on_line(void *owner, const char *line)
 
 enum processor server_processor(const struct server *server)
 {
-    return PROCESSOR_CPU; /* the only one that sottod computes on today */
+    return server->scenario->chip.cores ? PROCESSOR_CPU : PROCESSOR_GPU;
 }
 
 const struct governor_limits *server_limits(const struct server *server)
@@ -535,8 +535,6 @@ void server_init(struct server *server, struct timeline *timeline, const struct 
         .on_line = on_line,
         .owner = server,
     });
-    daemon_settle(real.daemon);
-    assert(daemon_is_ready(real.daemon));
     timeline_enter(timeline, &server->wake, timeline->now_ns); /* the world is not whole yet */
 }
 
