@@ -26,6 +26,9 @@ static bool has_session(const struct client *client)
 
 static void ask_later(struct client *client, uint64_t after_ns)
 {
+    if (client->family->asks > 0 && client->n_asked >= (uint64_t)client->family->asks) {
+        return;
+    }
     timeline_enter(client->server->timeline, &client->ask, now_ns(client) + after_ns);
 }
 
