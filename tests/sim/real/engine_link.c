@@ -29,6 +29,7 @@ struct told {
 };
 
 struct engine_link {
+    uv_loop_t *loop;
     uint32_t number;
     enum engine_state state;
     const struct engine_sink *sink;
@@ -191,6 +192,7 @@ void engine_tell(struct engine_link *link, const Sotto__Engine__ToEngine *order)
 
 static void tell(struct engine_link *link, Sotto__Engine__FromEngine *message)
 {
+    uv_update_time(link->loop); /* as it does before it calls back */
     link->sink->on_answer(link->owner, message);
 }
 
@@ -320,6 +322,7 @@ int engine_start(struct engine_link **ret_link, uv_loop_t *loop, const struct en
     if (!link) {
         return -ENOMEM;
     }
+    link->loop = loop;
     link->number = model_number(spec->name);
     link->sink = sink;
     link->owner = owner;

@@ -227,7 +227,7 @@ static void on_error(struct server *server, struct asked *asked, const struct so
         asked->is_refused = true;
         asked->retry_us = error->retry_after_ms * 1000ull;
         asked->is_full = strstr(error->message, "as many as it may have") || strstr(error->message, "the queue is full");
-    } else if (error->code == SOTTO_DEADLINE_EXCEEDED) {
+    } else if (error->code == SOTTO_DEADLINE_EXCEEDED || !asked->request.is_promised) {
         end(server, asked, SERVER_EXPIRED);
     } else if (error->code == SOTTO_OUT_OF_RANGE) {
         end(server, asked, SERVER_NEVER);
@@ -245,6 +245,9 @@ static void on_event(void *owner, const struct sotto_event *event)
     switch (event->kind) {
     case SOTTO_EVENT_ACCEPTED:
         asked->is_accepted = true;
+        if (event->accepted->prompt_tokens == 0) { /* its model is being loaded: nothing is promised yet */
+            asked->request.is_promised = false;
+        }
         break;
     case SOTTO_EVENT_DELTA:
         for (size_t i = 0; i < event->delta->n_tokens; i++) {
