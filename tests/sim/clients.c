@@ -101,6 +101,9 @@ static void on_ask(void *owner)
     }
     fill_ask(client, &ask);
     r = server_submit(client->server, &ask, &request, &retry_us);
+    if (r && client->family->leaves) {
+        return;
+    }
     if (r) {
         uint64_t least_ns = client->family->pattern == PATTERN_STORM ? TIMELINE_MS : 20 * TIMELINE_MS;
         uint64_t wait_ns = retry_us ? retry_us * TIMELINE_US : GIVES_UP_MS * TIMELINE_MS;

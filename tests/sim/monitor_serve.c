@@ -336,6 +336,8 @@ void monitor_on_full(struct monitor *monitor, uint64_t retry_us)
             .retry_us = retry_us,
             .n_left = monitor->server->queue.n_live,
         };
+    } else {
+        monitor->full.retry_us = num_max(monitor->full.retry_us, retry_us); /* nor is anybody told longer meanwhile */
     }
 }
 

@@ -226,7 +226,8 @@ static void on_error(struct server *server, struct asked *asked, const struct so
     if (!asked->is_accepted) {
         asked->is_refused = true;
         asked->retry_us = error->retry_after_ms * 1000ull;
-        asked->is_full = strstr(error->message, "as many as it may have") || strstr(error->message, "the queue is full");
+        asked->is_full = error->retry_after_ms > 0 && !strstr(error->message, "is wanted within") &&
+                         !strstr(error->message, "are spent");
     } else if (error->code == SOTTO_DEADLINE_EXCEEDED || !asked->request.is_promised) {
         end(server, asked, SERVER_EXPIRED);
     } else if (error->code == SOTTO_OUT_OF_RANGE) {
