@@ -110,16 +110,18 @@ static void wake_at(uint64_t *wake_us, uint64_t at_us)
     *wake_us = *wake_us ? num_min(*wake_us, at_us) : at_us;
 }
 
-/* True if a suspended step would go on before one of the class of @step. */
-static bool is_passed_by(const struct dispatch_view *view, const struct dispatch_step *step, bool or_equal)
+/* True if a suspended step of a class above @above goes on before @step, or one of @above that ends within a part. */
+static bool is_passed_by(const struct dispatch_view *view, const struct dispatch_step *step, int above)
 {
     for (size_t i = 0; i < DISPATCH_STEPS; i++) {
         const struct dispatch_step *other = &view->dispatch->steps[i];
+        int priority;
 
         if (other->state != DISPATCH_SUSPENDED || dispatch_is_gated(view, other)) {
             continue;
         }
-        if (dispatch_priority_of(view, other) >= (int)step->priority + !or_equal) {
+        priority = dispatch_priority_of(view, other);
+        if (priority > above || (priority == above && dispatch_is_pointless(other) && !dispatch_is_pointless(step))) {
             return true;
         }
     }
@@ -165,6 +167,7 @@ static bool must_stop(const struct dispatch_view *view, struct dispatch_step *st
 {
     uint32_t slice_us = view->in->limits[step->eq->processor].slice_us;
     uint64_t ran_us = view->in->now_us - num_min(view->in->now_us, step->from_us);
+    int priority;
 
     if (dispatch_is_gated(view, step)) {
         return true;
@@ -175,8 +178,9 @@ static bool must_stop(const struct dispatch_view *view, struct dispatch_step *st
     if (step->is_boost) {
         return false;
     }
-    if (dispatch_highest(view, step->priority, dispatch_preempts, step) > (int)step->priority ||
-        is_passed_by(view, step, false)) {
+    /* With the class that it inherits, by which it went on: otherwise it would stop again after a part. */
+    priority = dispatch_priority_of(view, step);
+    if (dispatch_highest(view, priority, dispatch_preempts, step) > priority || is_passed_by(view, step, priority)) {
         return is_waited_for_too_long(view, step, ret_order);
     }
     step->awaited_us = 0;
@@ -188,7 +192,7 @@ static bool may_wait(const struct dispatch_view *view, const struct dispatch_ste
 {
     return dispatch_is_free(view, step->eq->processor) && !dispatch_is_gated(view, step) && !any_starves(view) &&
            dispatch_highest(view, DISPATCH_NO_PRIORITY, dispatch_displaces, step) == DISPATCH_NO_PRIORITY &&
-           !is_passed_by(view, step, true);
+           !is_passed_by(view, step, (int)step->priority - 1);
 }
 
 /* engine_queue::stopped tells the planner which engines may begin a step. */

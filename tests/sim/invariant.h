@@ -26,15 +26,19 @@ enum invariant {
     INVARIANT_BLIND,    /* blind: nothing runs as if all were well */
     INVARIANT_FIRST,    /* realtime first token: one slice and its own work */
     INVARIANT_DEADLINE, /* admitted deadlines are met */
+    INVARIANT_REFUSED,  /* and few are refused that could be met */
     INVARIANT_FAIR,     /* shares by weight over any ten seconds */
     INVARIANT_LEAD,     /* no account gets ahead for good where slots are few */
     INVARIANT_PROGRESS, /* background moves in any five seconds */
+    INVARIANT_LEFT,     /* the duty is what the screen leaves */
     INVARIANT_BUSY,     /* the processor is not idle while a job could run */
+    INVARIANT_USED,     /* nor beyond slices and pauses */
     INVARIANT_TOKENS,   /* as many as without a scheduler */
     INVARIANT_COST,     /* estimated and real times agree */
     INVARIANT_CLOCK,    /* also ten steps after a change of clock */
     INVARIANT_QUEUE,    /* is bounded */
     INVARIANT_TOLD,     /* the time told to a refused request is about what draining takes */
+    INVARIANT_ESTIMATE, /* estimates of first tokens */
     INVARIANT_ONCE,     /* each request ends once */
     INVARIANT_LEAK,     /* nothing is left at the end */
     INVARIANT_CONTRACT, /* engines are asked only for what they can do */

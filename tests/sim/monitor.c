@@ -34,7 +34,6 @@ void monitor_init(struct monitor *monitor, struct timeline *timeline, const stru
         .timeline = timeline,
         .scenario = scenario,
         .window.judges = INVARIANT_FRAMES,
-        .second_is_ours = true,
     };
     for (size_t i = 0; i < SERVER_ENGINES; i++) {
         monitor->pace[i] = -1;
@@ -69,9 +68,6 @@ void monitor_on_limits(struct monitor *monitor, const struct governor_limits *li
     struct monitor_limits *last = &monitor->limits[(monitor->n_limits + MONITOR_LIMITS - 1) % MONITOR_LIMITS];
 
     chart_limits(monitor->chart, monitor->timeline->now_ns, limits);
-    if (limits->slice_us > 0 || limits->duty_permille < 1000 || limits->class_gate > PRIORITY_BACKGROUND) {
-        monitor->second_is_ours = false;
-    }
     if (monitor->n_limits > 0 && last->limits.mode != limits->mode) {
         count_mode(monitor);
     }
@@ -333,10 +329,28 @@ void monitor_frames(struct monitor *monitor)
     }
 }
 
+/* Returns how many accounts are still charged for rows in progress. */
+static uint64_t count_ahead(const struct server *server)
+{
+    const struct map *by_uid = &server->queue.accounts.by_uid;
+    struct map_entry *entry;
+    size_t at = 0;
+    uint64_t n = 0;
+
+    while ((entry = map_next(by_uid, &at))) {
+        const struct account *account = entry->value.pointer;
+
+        for (size_t i = 0; i < PRIORITY_COUNT; i++) {
+            n += account->ahead[i] != 0;
+        }
+    }
+    return n;
+}
+
 void monitor_end(struct monitor *monitor)
 {
     const struct server *server = monitor->server;
-    uint64_t n_left = server->n_live;
+    uint64_t n_left = server->n_live + count_ahead(server);
 
     close_window(monitor);
     monitor_heat_end(monitor);

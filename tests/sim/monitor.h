@@ -71,6 +71,31 @@ struct monitor_full {
     uint32_t n_left;   /* ends to come; 0: none is watched */
 };
 
+#define MONITOR_DEADLINES 256u
+
+/* A deadline that was promised or refused, until it has passed. Shares are of the chip at its full clock. */
+struct monitor_deadline {
+    uint64_t at_ns;
+    uint64_t by_ns; /* 0: unused */
+    double need;    /* share that plain earliest-deadline-first needs for it, beside what was promised before */
+    double had;     /* share that the limits left then */
+    double offered_ns;
+    bool is_refused;
+};
+
+/* Time given and used while there is work. */
+struct monitor_use {
+    int64_t pace;       /* load and clock as one number */
+    uint64_t n_missed;  /* frames, as last seen */
+    uint64_t steady_ns; /* nothing has changed that the duty follows slowly, from then on */
+    bool is_ready;      /* a job could run all the time since this second began */
+    bool is_sliced;     /* since the sums began there was a bound */
+    double duty_sum;    /* of this second */
+    uint64_t n_ticks;
+    double given_ns; /* by the duty and the frames */
+    double held_ns;
+};
+
 struct chart;
 
 struct monitor {
@@ -111,11 +136,13 @@ struct monitor {
     uint64_t second;                  /* the next one to be taken */
     double starved_s[SERVER_ENGINES]; /* background could run, but did not */
     double busy_ns;                   /* of our work, at the beginning of this second */
-    bool second_is_ours;              /* there was work and no bound all the time */
     uint64_t n_steps[SERVER_ENGINES];
     uint64_t n_since_change[SERVER_ENGINES]; /* steps since the clock or the memory changed */
     int64_t pace[SERVER_ENGINES];            /* clock and traffic as one number */
     struct monitor_full full;
+    struct monitor_deadline deadlines[MONITOR_DEADLINES];
+    double offered_ns; /* by the limits, since the start */
+    struct monitor_use use;
     uint64_t n_realtime;        /* in progress */
     uint64_t realtime_mixed_ns; /* when there was last more than one */
     uint64_t troubled_until_ns; /* engines are down: time is not promised */
@@ -148,6 +175,16 @@ void monitor_on_step(struct monitor *monitor, const struct engine *engine, const
 void monitor_on_settled(struct monitor *monitor, const struct server *server);
 void monitor_on_nonsense(struct monitor *monitor);
 void monitor_serve(struct monitor *monitor); /* every 20 ms */
+
+/* Returns the share of the chip at its full clock that was ours at @at_ns by the limits in force: the duty's part of
+ * what frames left, since slices and pauses between them count while no frame is drawn. */
+double monitor_offered(const struct monitor *monitor, uint64_t at_ns);
+
+/* ---- what promises cost (monitor_oracle.c) */
+void monitor_on_deadline(struct monitor *monitor, const struct request *request, bool is_refused);
+void monitor_use(struct monitor *monitor, bool is_ready); /* every 20 ms: could a job run? */
+void monitor_use_second(struct monitor *monitor, double held_ns);
+void monitor_judge_estimate(struct monitor *monitor, const struct request *request);
 
 /* Writes a line of the trace, after the time. */
 void monitor_log(const struct monitor *monitor, const char *format, ...) __attribute__((format(printf, 2, 3)));

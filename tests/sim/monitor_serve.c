@@ -23,8 +23,6 @@
 #define COST_FROM      200u
 #define CLOCK_STEPS    10u
 #define COST_PART      0.25
-/* Idle time of a second that is ours: messages on their way when no step could wait behind another. */
-#define IDLE_PERMILLE 50.0
 
 /* A time told may be so many times the real one, or such a part of it. */
 #define TOLD_TIMES 4.0
@@ -180,7 +178,6 @@ static void judge_blind(struct monitor *monitor, double share)
 static void take_second(struct monitor *monitor)
 {
     double ours_ns = 0.0;
-    double idle;
 
     for (size_t i = 0; i < MONITOR_ACCOUNTS; i++) {
         monitor->accounts[i].past[monitor->second % MONITOR_SECONDS] = monitor->accounts[i].n_served;
@@ -196,13 +193,9 @@ static void take_second(struct monitor *monitor)
     for (int64_t i = 0; i < monitor->scenario->n_engines; i++) {
         ours_ns += engine_held_ns(&monitor->server->engines[i]);
     }
-    idle = 1000.0 - (ours_ns - monitor->busy_ns) / 1e6;
-    if (monitor->second_is_ours && monitor->second > 0) {
-        tally_add(&monitor->tallies, INVARIANT_BUSY, idle, idle > IDLE_PERMILLE, monitor_now_s(monitor));
-    }
+    monitor_use_second(monitor, ours_ns - monitor->busy_ns);
     judge_blind(monitor, (ours_ns - monitor->busy_ns) / 1e6);
     monitor->busy_ns = ours_ns;
-    monitor->second_is_ours = monitor->scenario->screen.hz == 0;
     monitor->second++;
 }
 
@@ -281,11 +274,9 @@ void monitor_serve(struct monitor *monitor)
     if (is_disturbed(monitor)) {
         monitor->disturbed_ns = monitor->timeline->now_ns;
     }
-    if (!has_ready(monitor, PRIORITY_BACKGROUND, PRIORITY_REALTIME, NULL)) {
-        monitor->second_is_ours = false;
-    }
+    monitor_use(monitor, !is_troubled(monitor) &&
+                             has_ready(monitor, server_limits(monitor->server)->class_gate, PRIORITY_REALTIME, NULL));
     if (is_troubled(monitor)) {
-        monitor->second_is_ours = false;
         monitor->troubled_until_ns = monitor->timeline->now_ns + 5 * TIMELINE_S;
     }
     for (uint32_t i = 0; i < monitor->scenario->n_engines; i++) {
@@ -415,11 +406,7 @@ static double own_ns(const struct monitor *monitor, const struct request *reques
     return engine_true_ns(family, &load) * (1.05 + (double)monitor->scenario->chip.noise_permille / 1000.0);
 }
 
-/*
- * Returns what was ours of the millisecond from @at_ns on by the limits in force, at the full clock: the duty's part of
- * what frames left, since slices and pauses between them count while no frame is drawn.
- */
-static double offered_ns(const struct monitor *monitor, uint64_t at_ns)
+double monitor_offered(const struct monitor *monitor, uint64_t at_ns)
 {
     const struct scenario *scenario = monitor->scenario;
     const struct governor_limits *limits = monitor_limits_at(monitor, at_ns);
@@ -456,7 +443,7 @@ static double first_times(const struct monitor *monitor, const struct request *r
     for (uint64_t at = request->asked_ns; at < request->first_ns; at += TIMELINE_MS) {
         uint32_t slice_us = monitor_limits_at(monitor, at)->slice_us;
 
-        had_ns += (double)num_min(TIMELINE_MS, request->first_ns - at) * offered_ns(monitor, at);
+        had_ns += (double)num_min(TIMELINE_MS, request->first_ns - at) * monitor_offered(monitor, at);
         longest_us = (uint32_t)num_max(longest_us, slice_us);
         shortest_us = slice_us > 0 ? (uint32_t)num_min(shortest_us, slice_us) : shortest_us;
     }
@@ -488,6 +475,7 @@ void monitor_on_token(struct monitor *monitor, const struct request *request)
         uint64_t by_us = request->first_by_us;
 
         judge_first(monitor, request);
+        monitor_judge_estimate(monitor, request);
         if (request->is_promised && by_us > 0 && monitor->disturbed_ns < request->asked_ns) {
             tally_add(&monitor->tallies, INVARIANT_DEADLINE,
                       ((double)(request->first_ns - request->asked_ns) / 1000.0) /

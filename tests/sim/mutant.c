@@ -1,6 +1,7 @@
 #include "mutant.h"
 #include "base/clean.h"
 #include "base/num.h"
+#include "sched/admit.h"
 
 const struct mutant_row mutants[MUTANT_COUNT] = {
     [MUTANT_NONE] = { "none", "sotto as it is", FAMILY_CHAOS, INVARIANT_COUNT },
@@ -34,6 +35,16 @@ const struct mutant_row mutants[MUTANT_COUNT] = {
     [MUTANT_EARLY_RETRY] = { "early-retry", "refused requests are told the least time", FAMILY_OVERLOAD,
                              INVARIANT_TOLD },
     [MUTANT_LOST_SLOT] = { "lost-slot", "a lost engine takes one of its slots with it", FAMILY_FAULT, INVARIANT_LEAK },
+    [MUTANT_REFUSE_ALL] = { "refuse-all", "every deadline is refused", FAMILY_DEADLINE, INVARIANT_REFUSED },
+    [MUTANT_HALF_LEFT] = { "half-left", "half of the duty is given", FAMILY_STEADY, INVARIANT_LEFT },
+    [MUTANT_HALF_USED] = { "half-used", "half of the duty given is used", FAMILY_STEADY, INVARIANT_USED },
+    [MUTANT_LONG_HINT] = { "long-hint", "hints hold 5 s longer", FAMILY_HINT, INVARIANT_LEFT },
+    [MUTANT_NO_REFUND] = { "no-refund", "rows of a lost or preempted sequence stay charged", FAMILY_FAULT,
+                           INVARIANT_LEAK },
+    [MUTANT_NO_TENURE] = { "no-tenure", "a slot that was got by age may be taken at once", FAMILY_STARVE,
+                           INVARIANT_PROGRESS, 185 },
+    [MUTANT_LONG_ESTIMATE] = { "long-estimate", "deadlines are admitted as if all took three times as long",
+                               FAMILY_DEADLINE, INVARIANT_ESTIMATE },
 };
 
 /* A shorter pause, as the share of time that it leaves. */
@@ -43,11 +54,16 @@ const struct mutant_row mutants[MUTANT_COUNT] = {
 #define REQUEST_TOK  100u
 #define WIND_UP_TICK 0.02
 #define LATE_US      100000u
+#define LONG_HINT_US 5000000u
+#define MISJUDGED    3.0
 
 void mutant_blinds(enum mutant mutant, struct governor_input *input)
 {
     if (mutant == MUTANT_LATE_HINT && input->now_us < input->hint.at_us + LATE_US) {
         input->hint.busy_until_us = 0;
+    }
+    if (mutant == MUTANT_LONG_HINT && input->hint.busy_until_us > 0) {
+        input->hint.busy_until_us += LONG_HINT_US;
     }
     if (mutant == MUTANT_STALE) {
         for (uint32_t i = 0; i < input->n_zones; i++) {
@@ -78,6 +94,9 @@ void mutant_forgets(enum mutant mutant, struct governor *governor)
         thermostat->integral += WIND_UP_TICK;
         thermostat->integral = thermostat->integral < 1.0 ? thermostat->integral : 1.0;
     }
+    for (size_t i = 0; i < PROCESSOR_COUNT && mutant == MUTANT_HALF_LEFT; i++) {
+        governor->limits[i].duty_permille /= 2;
+    }
 }
 
 void mutant_limits(enum mutant mutant, struct governor_limits *limits)
@@ -88,6 +107,9 @@ void mutant_limits(enum mutant mutant, struct governor_limits *limits)
         break;
     case MUTANT_SHORT_REST:
         limits->duty_permille = limits->duty_permille > 0 ? FIFTH_SHORT(limits->duty_permille) : 0;
+        break;
+    case MUTANT_HALF_USED:
+        limits->duty_permille = (limits->duty_permille + 1) / 2;
         break;
     case MUTANT_NO_GATE:
         limits->class_gate = PRIORITY_BACKGROUND;
@@ -115,6 +137,36 @@ void mutant_charges(enum mutant mutant, struct job *job, uint64_t served)
     if (mutant == MUTANT_BY_REQUEST) {
         job->account->served[job->priority] = served + has_ended * REQUEST_TOK * account_unit(&job->limits);
     }
+}
+
+int mutant_admits(enum mutant mutant, const struct job *job, int verdict)
+{
+    if (mutant == MUTANT_NO_ADMIT && verdict == ADMIT_LATE) {
+        return ADMIT_OK;
+    }
+    return mutant == MUTANT_REFUSE_ALL && queue_deadline_us(job) > 0 ? ADMIT_LATE : verdict;
+}
+
+void mutant_refunds(enum mutant mutant, struct job *job, uint64_t before)
+{
+    if (mutant == MUTANT_NO_REFUND) {
+        job->account->ahead[job->priority] = before;
+    }
+}
+
+void mutant_evicts(enum mutant mutant, struct queue *queue)
+{
+    if (mutant != MUTANT_NO_TENURE) {
+        return;
+    }
+    for (struct job *job = queue_first(queue); job; job = queue_next(queue, job)) {
+        job->assigned_us = 0;
+    }
+}
+
+double mutant_misjudges(enum mutant mutant)
+{
+    return mutant == MUTANT_LONG_ESTIMATE ? MISJUDGED : 1.0;
 }
 
 static void age_less(uint64_t *since_us, uint64_t gone_us, uint64_t now_us, uint64_t slowness)

@@ -38,6 +38,13 @@ enum mutant {
     MUTANT_WIND_UP,
     MUTANT_EARLY_RETRY,
     MUTANT_LOST_SLOT,
+    MUTANT_REFUSE_ALL,
+    MUTANT_HALF_LEFT,
+    MUTANT_HALF_USED,
+    MUTANT_LONG_HINT,
+    MUTANT_NO_REFUND,
+    MUTANT_NO_TENURE,
+    MUTANT_LONG_ESTIMATE,
     MUTANT_COUNT,
 };
 
@@ -56,7 +63,18 @@ void mutant_blinds(enum mutant mutant, struct governor_input *input);
 void mutant_forgets(enum mutant mutant, struct governor *governor);
 void mutant_limits(enum mutant mutant, struct governor_limits *limits);
 uint64_t mutant_tells(enum mutant mutant, uint64_t retry_us);
+/* Returns what becomes of the verdict on a deadline: an admit_outcome. */
+int mutant_admits(enum mutant mutant, const struct job *job, int verdict);
 void mutant_charges(enum mutant mutant, struct job *job, uint64_t served);
+
+/* Takes back a refund: @before is what the account of @job was charged for rows in progress before it. */
+void mutant_refunds(enum mutant mutant, struct job *job, uint64_t before);
+
+/* Ends the tenure of all slots. */
+void mutant_evicts(enum mutant mutant, struct queue *queue);
+
+/* Returns the factor by which the costs of an engine are wrong when a deadline is asked for. */
+double mutant_misjudges(enum mutant mutant);
 
 /* Makes all ages of @queue grow slower: by one part in @slowness of the time that went by; @slowness 0: not at all. */
 void mutant_rejuvenates(struct queue *queue, uint64_t gone_us, uint64_t now_us, uint64_t slowness);

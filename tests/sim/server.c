@@ -196,15 +196,24 @@ static int admit(struct server *server, struct request *request, uint64_t *ret_r
     }
     admit_limits(server->governor.limits, server_now_us(server), server_now_us(server), usual);
     dispatch_effective_limits(&server->dispatch, usual, limits);
-    r = admit_check(&server->queue, job, limits, server_now_us(server), &verdict);
-    if (r == ADMIT_LATE && server->mutant == MUTANT_NO_ADMIT) {
-        r = ADMIT_OK;
+    for (int i = 0; i < COST_PART_COUNT; i++) {
+        job->eq->cost.ns[i] *= mutant_misjudges(server->mutant);
     }
+    r = admit_check(&server->queue, job, limits, server_now_us(server), &verdict);
+    for (int i = 0; i < COST_PART_COUNT; i++) {
+        job->eq->cost.ns[i] /= mutant_misjudges(server->mutant);
+    }
+    r = mutant_admits(server->mutant, job, r);
     if (r != ADMIT_OK) {
         *ret_retry_us = r == ADMIT_LATE ? verdict.retry_us : 0;
+        if (r == ADMIT_LATE) {
+            monitor_on_deadline(server->monitor, request, true);
+        }
         return SERVER_REFUSED;
     }
     request->is_promised = job->first_by_us != 0 || job->finish_by_us != 0;
+    request->told_first_us = verdict.first_us;
+    monitor_on_deadline(server->monitor, request, false);
     if (server->mutant == MUTANT_NO_DUE) {
         job->first_by_us = 0;
         job->finish_by_us = 0;

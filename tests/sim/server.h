@@ -34,9 +34,9 @@ struct request {
     uint64_t first_by_us; /* deadlines, as requested: a mutant may hide them from the queue */
     uint64_t finish_by_us;
     uint64_t asked_ns;
-    uint64_t first_ns; /* of the first token; 0: none yet */
-    double owed_us;    /* its own work until the first token, on the chip as it was at its arrival */
-    bool opens_alone;  /* no other sequence has pages of its engine */
+    uint64_t first_ns;      /* of the first token; 0: none yet */
+    uint64_t told_first_us; /* estimate at its admission, from then on */
+    bool opens_alone;       /* no other sequence has pages of its engine */
     bool is_over;
     bool is_promised; /* its deadline was admitted */
     bool closes_late; /* for a mutant */

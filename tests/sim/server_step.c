@@ -292,10 +292,13 @@ static void fill_turn_input(struct server *server, struct dispatch_input *input)
 /* Preempts @job: its slot is taken. */
 static void preempt(struct server *server, struct job *job)
 {
+    uint64_t ahead = job->account->ahead[job->priority];
+
     monitor_log(server->monitor, "request %llu: is preempted", (unsigned long long)job->order);
     server_close_sequence(server, request_of(job));
     dispatch_forget(&server->dispatch, job);
     queue_preempt(&server->queue, job, server_now_us(server));
+    mutant_refunds(server->mutant, job, ahead);
 }
 
 static void slot(struct server *server, const struct dispatch_input *in)
@@ -306,6 +309,7 @@ static void slot(struct server *server, const struct dispatch_input *in)
 
     dispatch_effective_limits(&server->dispatch, server->governor.limits, limits);
     admit_mark_urgent(&server->queue, limits, now);
+    mutant_evicts(server->mutant, &server->queue);
     while ((job = dispatch_find_victim(&server->dispatch, &server->queue, in))) {
         preempt(server, job);
     }
@@ -371,6 +375,7 @@ void server_on_lost(struct server *server, uint32_t number, uint64_t after_ns)
     server->n_opening[number] = 0;
     list_for_each (link, &server->requests) {
         struct request *request = container_of(link, struct request, link);
+        uint64_t ahead;
 
         if (request->job.eq != eq) {
             continue;
@@ -378,8 +383,10 @@ void server_on_lost(struct server *server, uint32_t number, uint64_t after_ns)
         if (request->is_over) {
             continue;
         }
+        ahead = request->job.account->ahead[request->job.priority];
         request->sequence = 0;
         job_forget(&request->job);
+        mutant_refunds(server->mutant, &request->job, ahead);
         if (request->job.state != JOB_WAITING) {
             job_move(&request->job, JOB_WAITING, server_now_us(server));
         }

@@ -38,7 +38,8 @@ struct asked {
     bool is_accepted;
     bool is_refused;
     uint64_t retry_us; /* with is_refused */
-    bool is_full;      /* it is refused for want of room, not for its deadline or budget */
+    bool is_full;      /* it is refused for want of room */
+    bool is_late;      /* it is refused for its deadline */
 };
 
 static struct {
@@ -226,8 +227,8 @@ static void on_error(struct server *server, struct asked *asked, const struct so
     if (!asked->is_accepted) {
         asked->is_refused = true;
         asked->retry_us = error->retry_after_ms * 1000ull;
-        asked->is_full = error->retry_after_ms > 0 && !strstr(error->message, "is wanted within") &&
-                         !strstr(error->message, "are spent");
+        asked->is_late = strstr(error->message, "is wanted within") != NULL;
+        asked->is_full = error->retry_after_ms > 0 && !asked->is_late && !strstr(error->message, "are spent");
     } else if (error->code == SOTTO_DEADLINE_EXCEEDED || !asked->request.is_promised) {
         end(server, asked, SERVER_EXPIRED);
     } else if (error->code == SOTTO_OUT_OF_RANGE) {
@@ -351,9 +352,12 @@ static int refuse(struct server *server, struct asked *asked, uint64_t *ret_retr
                   account->n_live < SERVER_STREAMS && account->n_waiting < SERVER_WAITING,
                   monitor_now_s(server->monitor));
     }
+    list_remove(&request->link);
+    if (asked->is_late) {
+        monitor_on_deadline(server->monitor, request, true);
+    }
     monitor_on_refused(server->monitor, request, *ret_retry_us);
     real.copies[request->job.order % COPIES] = NULL;
-    list_remove(&request->link);
     mem_free(asked);
     return is_full ? SERVER_FULL : SERVER_REFUSED;
 }
@@ -378,6 +382,11 @@ int server_submit(struct server *server, const struct request_spec *spec, struct
         return refuse(server, asked, ret_retry_us);
     }
     assert(asked->is_accepted);
+    if (request->is_promised) {
+        list_remove(&request->link); /* it is beside those that were promised before */
+        monitor_on_deadline(server->monitor, request, false);
+        list_append(&server->requests, &request->link);
+    }
     list_append(&server->queue.jobs[request->job.priority], &request->job.link);
     server->n_live++;
     server->queue.n_live++;

@@ -253,6 +253,54 @@ START_TEST(a_waiting_step_is_withdrawn_when_another_engine_gets_work)
 }
 END_TEST
 
+START_TEST(a_sequence_that_leaves_with_a_step_is_counted_until_it_ends)
+{
+    struct job jobs[2];
+    struct dispatch_step *first;
+    struct dispatch_step *second;
+
+    add_answer(&jobs[0], PRIORITY_INTERACTIVE, &eqs[0]);
+    add_answer(&jobs[1], PRIORITY_INTERACTIVE, &eqs[0]);
+    first = expect(DISPATCH_STEP);
+    second = expect(DISPATCH_STEP);
+    dispatch_leave(&dispatch, &jobs[0]);
+    dispatch_forget(&dispatch, &jobs[0]);
+    dispatch_leave(&dispatch, &jobs[0]); /* in no step any more */
+    ck_assert_uint_eq(eqs[0].n_leaving, 1);
+    ck_assert_uint_eq(eqs[1].n_leaving, 0);
+    finish(first, 10 * MS);
+    ck_assert_uint_eq(eqs[0].n_leaving, 1);
+    finish(second, 10 * MS);
+    ck_assert_uint_eq(eqs[0].n_leaving, 0);
+    end_job(&jobs[0]);
+}
+END_TEST
+
+START_TEST(a_sequence_in_two_steps_is_held_by_the_first_when_the_second_is_withdrawn)
+{
+    struct job jobs[2];
+    struct dispatch_step *first;
+    struct dispatch_step *second;
+
+    add_answer(&jobs[0], PRIORITY_INTERACTIVE, &eqs[0]);
+    add_answer(&jobs[1], PRIORITY_INTERACTIVE, &eqs[0]);
+    first = expect(DISPATCH_STEP);
+    second = expect(DISPATCH_STEP);
+    for (size_t i = 0; i < 2; i++) {
+        dispatch_leave(&dispatch, &jobs[i]);
+        dispatch_forget(&dispatch, &jobs[i]);
+        end_job(&jobs[i]);
+    }
+    expect(DISPATCH_WITHDRAW);
+    ck_assert_uint_eq(eqs[0].n_leaving, 2);
+    take_back(second);
+
+    ck_assert_uint_eq(eqs[0].n_leaving, 2);
+    finish(first, 10 * MS);
+    ck_assert_uint_eq(eqs[0].n_leaving, 0);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const facts[] = {
@@ -270,6 +318,8 @@ int main(void)
         a_lower_class_begins_nothing_while_a_higher_one_is_opened_anywhere,
         engines_of_one_class_alternate_and_nothing_waits_behind_them,
         a_waiting_step_is_withdrawn_when_another_engine_gets_work,
+        a_sequence_that_leaves_with_a_step_is_counted_until_it_ends,
+        a_sequence_in_two_steps_is_held_by_the_first_when_the_second_is_withdrawn,
     };
 
     return run_facts("sched-dispatch", facts, sizeof(facts) / sizeof(facts[0]));

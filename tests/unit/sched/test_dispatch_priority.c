@@ -273,6 +273,34 @@ START_TEST(a_step_in_the_way_of_a_higher_class_has_its_class)
 }
 END_TEST
 
+START_TEST(a_step_in_the_way_of_a_higher_class_keeps_its_class_while_it_runs)
+{
+    struct job low;
+    struct job middle;
+    struct job high;
+    struct dispatch_step *first;
+    struct dispatch_step *second;
+
+    add_answer(&low, PRIORITY_BACKGROUND, &eqs[0]);
+    low.n_left = 1;
+    first = expect(DISPATCH_STEP);
+    add_answer(&middle, PRIORITY_INTERACTIVE, &eqs[1]);
+    ck_assert_ptr_eq(expect(DISPATCH_SUSPEND), first);
+    stand(first, 1 * MS);
+    middle.n_left = 1;
+    second = expect(DISPATCH_STEP);
+    add_answer(&high, PRIORITY_REALTIME, &eqs[0]);
+    ck_assert_ptr_eq(expect(DISPATCH_SUSPEND), second);
+    stand(second, 1 * MS);
+
+    high.has_first = true;
+    ck_assert_ptr_eq(expect(DISPATCH_CONTINUE), first);
+    expect(DISPATCH_NONE); /* it is not stopped for the step that it went before */
+    finish(first, 9 * MS);
+    ck_assert(has(expect(DISPATCH_STEP), &high));
+}
+END_TEST
+
 START_TEST(only_a_first_token_passes_a_step_of_its_own_engine)
 {
     struct job low;
@@ -496,54 +524,6 @@ START_TEST(a_short_prompt_of_realtime_has_its_step_to_itself)
 }
 END_TEST
 
-START_TEST(a_sequence_that_leaves_with_a_step_is_counted_until_it_ends)
-{
-    struct job jobs[2];
-    struct dispatch_step *first;
-    struct dispatch_step *second;
-
-    add_answer(&jobs[0], PRIORITY_INTERACTIVE, &eqs[0]);
-    add_answer(&jobs[1], PRIORITY_INTERACTIVE, &eqs[0]);
-    first = expect(DISPATCH_STEP);
-    second = expect(DISPATCH_STEP);
-    dispatch_leave(&dispatch, &jobs[0]);
-    dispatch_forget(&dispatch, &jobs[0]);
-    dispatch_leave(&dispatch, &jobs[0]); /* in no step any more */
-    ck_assert_uint_eq(eqs[0].n_leaving, 1);
-    ck_assert_uint_eq(eqs[1].n_leaving, 0);
-    finish(first, 10 * MS);
-    ck_assert_uint_eq(eqs[0].n_leaving, 1);
-    finish(second, 10 * MS);
-    ck_assert_uint_eq(eqs[0].n_leaving, 0);
-    end_job(&jobs[0]);
-}
-END_TEST
-
-START_TEST(a_sequence_in_two_steps_is_held_by_the_first_when_the_second_is_withdrawn)
-{
-    struct job jobs[2];
-    struct dispatch_step *first;
-    struct dispatch_step *second;
-
-    add_answer(&jobs[0], PRIORITY_INTERACTIVE, &eqs[0]);
-    add_answer(&jobs[1], PRIORITY_INTERACTIVE, &eqs[0]);
-    first = expect(DISPATCH_STEP);
-    second = expect(DISPATCH_STEP);
-    for (size_t i = 0; i < 2; i++) {
-        dispatch_leave(&dispatch, &jobs[i]);
-        dispatch_forget(&dispatch, &jobs[i]);
-        end_job(&jobs[i]);
-    }
-    expect(DISPATCH_WITHDRAW);
-    ck_assert_uint_eq(eqs[0].n_leaving, 2);
-    take_back(second);
-
-    ck_assert_uint_eq(eqs[0].n_leaving, 2);
-    finish(first, 10 * MS);
-    ck_assert_uint_eq(eqs[0].n_leaving, 0);
-}
-END_TEST
-
 int main(void)
 {
     const TTest *const facts[] = {
@@ -559,6 +539,7 @@ int main(void)
         a_gated_job_beside_the_earlier_turn_of_a_session_is_preempted,
         a_step_that_waits_with_the_earlier_turn_of_a_session_is_withdrawn,
         a_step_in_the_way_of_a_higher_class_has_its_class,
+        a_step_in_the_way_of_a_higher_class_keeps_its_class_while_it_runs,
         only_a_first_token_passes_a_step_of_its_own_engine,
         a_step_that_starves_gets_a_slice_between_those_of_a_higher_class,
         a_boost_that_waited_for_a_frame_is_repeated,
@@ -569,8 +550,6 @@ int main(void)
         a_step_counts_as_its_live_requests,
         nothing_lower_is_put_beside_a_first_token,
         a_short_prompt_of_realtime_has_its_step_to_itself,
-        a_sequence_that_leaves_with_a_step_is_counted_until_it_ends,
-        a_sequence_in_two_steps_is_held_by_the_first_when_the_second_is_withdrawn,
     };
 
     return run_facts("sched-dispatch-priority", facts, sizeof(facts) / sizeof(facts[0]));

@@ -1,0 +1,289 @@
+/*
+ * Judges what the promises cost: deadlines that were refused, time that was left unused, estimates.
+ *
+ * Each is compared with a plain policy that knows the truth: the real costs, the real load of the screen, and what the
+ * limits came to allow.
+ */
+#include "base/clean.h"
+#include "base/num.h"
+#include "monitor.h"
+
+/* The duty is judged once it has followed the screen: 2 s after an announced phase, and the filters. */
+#define STEADY_NS (4 * TIMELINE_S)
+/* Missed frames that a compositor reports make the duty less for some time constants of 10 s. */
+#define MISSED_NS (30 * TIMELINE_S)
+/* Part of what the screen leaves that must be given, and half of the headroom for readings that fall between frames:
+ * the highest of some is taken for the load. */
+#define LEFT_PERMILLE 800.0
+#define LEFT_SLACK    50.0
+/* Below this nothing is said of the duty: a gate and the least slices decide. */
+#define LEFT_LEAST 150.0
+/* Time on the chip after which its use is judged: more than the ends of some slices. */
+#define USED_NS (TIMELINE_S / 2)
+/* Part of the time given that may pass unused. */
+#define IDLE_PERMILLE   50.0
+#define SLICED_PERMILLE 150.0
+/* Estimates may be so many times the time that was taken, or such a part of it. */
+#define ESTIMATE_TIMES 2.0
+
+static uint64_t now_us(const struct monitor *monitor)
+{
+    return monitor->timeline->now_ns / TIMELINE_US;
+}
+
+/* ---- deadlines */
+
+/* Returns the true time of what @request still needs, computed alone: until its first token, or all of it. */
+static double work_ns(const struct monitor *monitor, const struct request *request, bool is_whole)
+{
+    const struct job *job = &request->job;
+    const struct engine_queue *eq = job->eq;
+    uint32_t n_rows = job->n_known - (uint32_t)num_min(job->n_known, job->n_done);
+    uint32_t n_tok = is_whole ? request->n_most - request->n_tok : 0;
+    struct cost_load load = { 0 };
+
+    load.n[COST_FIXED] = (uint32_t)num_div_up(n_rows, eq->n_rows) + n_tok;
+    load.n[COST_PREFILL_ROW] = n_rows;
+    load.n[COST_DECODE_ROW] = n_tok;
+    load.n[COST_ATTEND_PAGE] = plan_pages(job, n_rows, eq->page_tokens) +
+                               (uint32_t)((uint64_t)n_tok * (job->n_known + n_tok / 2) / eq->page_tokens);
+    return engine_true_ns(&monitor->scenario->engines[eq - monitor->server->eqs], &load);
+}
+
+/* Returns the true time of what was promised of @request for @by_us or before. */
+static double due_ns(const struct monitor *monitor, const struct request *request, uint64_t by_us)
+{
+    if (request->finish_by_us > 0 && request->finish_by_us <= by_us) {
+        return work_ns(monitor, request, true);
+    }
+    if (request->n_tok == 0 && request->first_by_us > 0 && request->first_by_us <= by_us) {
+        return work_ns(monitor, request, false);
+    }
+    return 0.0;
+}
+
+/* Returns the share of the chip that is needed until @by_us for @request, for all that is promised by then, and for
+ * higher classes. */
+static double need_by(const struct monitor *monitor, const struct request *request, uint64_t by_us)
+{
+    const struct governor_limits *limits = server_limits(monitor->server);
+    double slice_us = limits->slice_us > 0 ? limits->slice_us : DISPATCH_PATIENCE_US;
+    double ns =
+        due_ns(monitor, request, by_us) + (slice_us + (double)monitor->scenario->chip.part_us) * (double)TIMELINE_US;
+    struct list *link;
+
+    list_for_each (link, &monitor->server->requests) {
+        const struct request *other = container_of(link, struct request, link);
+
+        if (other == request || other->is_over || other->job.parked) {
+            continue;
+        }
+        ns += other->job.priority > request->job.priority ? work_ns(monitor, other, true)
+              : other->is_promised                        ? due_ns(monitor, other, by_us)
+                                                          : 0.0;
+    }
+    return ns / ((double)(by_us - now_us(monitor)) * TIMELINE_US);
+}
+
+static uint64_t last_deadline_us(const struct request *request)
+{
+    return num_max(request->first_by_us, request->finish_by_us);
+}
+
+/* Raises *need to what @request makes necessary by @by_us, a deadline of it or of another. */
+static void look_at(const struct monitor *monitor, const struct request *request, uint64_t by_us, double *need)
+{
+    double share;
+
+    if (by_us <= now_us(monitor)) {
+        return;
+    }
+    share = need_by(monitor, request, by_us);
+    *need = share > *need ? share : *need;
+}
+
+/* Returns the share of the chip that plain earliest-deadline-first needs to keep all promises, and this one too: the
+ * processor demand at each deadline (Baruah, Mok and Rosier 1990). */
+static double need_of(const struct monitor *monitor, const struct request *request)
+{
+    double need = 0.0;
+    struct list *link;
+
+    look_at(monitor, request, request->first_by_us, &need);
+    look_at(monitor, request, request->finish_by_us, &need);
+    list_for_each (link, &monitor->server->requests) {
+        const struct request *other = container_of(link, struct request, link);
+
+        if (other != request && !other->is_over && other->is_promised) {
+            look_at(monitor, request, other->n_tok == 0 ? other->first_by_us : 0, &need);
+            look_at(monitor, request, other->finish_by_us, &need);
+        }
+    }
+    return need;
+}
+
+void monitor_on_deadline(struct monitor *monitor, const struct request *request, bool is_refused)
+{
+    for (size_t i = 0; i < MONITOR_DEADLINES && last_deadline_us(request) > 0; i++) {
+        struct monitor_deadline *deadline = &monitor->deadlines[i];
+
+        if (deadline->by_ns == 0) {
+            *deadline = (struct monitor_deadline){
+                .at_ns = monitor->timeline->now_ns,
+                .by_ns = last_deadline_us(request) * TIMELINE_US,
+                .need = need_of(monitor, request),
+                .had = monitor_offered(monitor, monitor->timeline->now_ns),
+                .offered_ns = monitor->offered_ns,
+                .is_refused = is_refused,
+            };
+            return;
+        }
+    }
+}
+
+/* Judges the deadlines that have passed. What came to disturb the machine is no reason to have refused one, and what
+ * came to be free none to have promised it. */
+static void judge_deadlines(struct monitor *monitor)
+{
+    for (size_t i = 0; i < MONITOR_DEADLINES; i++) {
+        struct monitor_deadline *deadline = &monitor->deadlines[i];
+        double mean;
+
+        if (deadline->by_ns == 0 || deadline->by_ns > monitor->timeline->now_ns) {
+            continue;
+        }
+        mean = (monitor->offered_ns - deadline->offered_ns) / (double)(deadline->by_ns - deadline->at_ns);
+        deadline->had = mean < deadline->had ? mean : deadline->had;
+        monitor_log(monitor, "deadline of %.3f s: needs %.3f, had %.3f, %s", (double)deadline->at_ns / 1e9,
+                    deadline->need, deadline->had, deadline->is_refused ? "refused" : "promised");
+        if (monitor->disturbed_ns < deadline->at_ns && deadline->need <= deadline->had) {
+            tally_add(&monitor->tallies, INVARIANT_REFUSED,
+                      deadline->is_refused ? 1000.0 * deadline->need / deadline->had : 1000.0, deadline->is_refused,
+                      monitor_now_s(monitor));
+        }
+        *deadline = (struct monitor_deadline){ 0 };
+    }
+}
+
+/* ---- time that is given, and used */
+
+/* Returns the load of the screen in permille of the chip at its full clock. */
+static int64_t load_of(const struct monitor *monitor)
+{
+    uint64_t now_ns = monitor->timeline->now_ns;
+
+    return gpu_load_permille(monitor->scenario, now_ns, GPU_BASE) +
+           gpu_load_permille(monitor->scenario, now_ns, GPU_APP);
+}
+
+/* True if the governor sees the screen, and only that bounds us. */
+static bool is_plain(const struct monitor *monitor)
+{
+    const struct scenario *scenario = monitor->scenario;
+    bool is_plain = scenario->screen.hz > 0 && scenario->sense.has_load && scenario->policy.min_share_permille == 0;
+
+    for (int i = MISHAP_HEAT_GONE; i < MISHAP_COUNT; i++) {
+        is_plain = is_plain && !monitor->sensors->is_gone[i];
+    }
+    return is_plain;
+}
+
+static void follow_screen(struct monitor *monitor)
+{
+    struct monitor_use *use = &monitor->use;
+    int64_t pace = load_of(monitor) * 10000 + gpu_clock_permille(monitor->scenario, monitor->timeline->now_ns);
+
+    if (pace != use->pace || !is_plain(monitor)) {
+        use->pace = pace;
+        use->steady_ns = monitor->timeline->now_ns + STEADY_NS;
+    }
+    if (monitor->gpu->n_missed != use->n_missed) {
+        use->n_missed = monitor->gpu->n_missed;
+        use->steady_ns = monitor->timeline->now_ns + MISSED_NS;
+    }
+}
+
+/* Judges the duty of the last second beside what the screen really leaves. */
+static void judge_left(struct monitor *monitor, double duty)
+{
+    double headroom = monitor->server->governor.policy.headroom_permille;
+    double left = 1000.0 - (double)load_of(monitor) - (load_of(monitor) > 0 ? headroom : 0.0);
+    double part;
+
+    if (monitor->timeline->now_ns < monitor->use.steady_ns + TIMELINE_S || left < LEFT_LEAST) {
+        return;
+    }
+    part = 1000.0 * (duty + LEFT_SLACK) / left;
+    tally_add(&monitor->tallies, INVARIANT_LEFT, part, part < LEFT_PERMILLE, monitor_now_s(monitor));
+}
+
+/* Judges how much of the time given was held, since there has been work all the time. */
+static void judge_used(struct monitor *monitor)
+{
+    struct monitor_use *use = &monitor->use;
+    double idle = 1000.0 * (1.0 - use->held_ns / use->given_ns);
+
+    if (use->given_ns < (double)USED_NS) {
+        return;
+    }
+    tally_add(&monitor->tallies, use->is_sliced ? INVARIANT_USED : INVARIANT_BUSY, idle,
+              idle > (use->is_sliced ? SLICED_PERMILLE : IDLE_PERMILLE), monitor_now_s(monitor));
+    use->given_ns = 0.0;
+    use->held_ns = 0.0;
+    use->is_sliced = false;
+}
+
+void monitor_use_second(struct monitor *monitor, double held_ns)
+{
+    struct monitor_use *use = &monitor->use;
+
+    if (use->is_ready) {
+        use->held_ns += held_ns;
+        judge_left(monitor, use->duty_sum / (double)num_max(1, use->n_ticks));
+        judge_used(monitor);
+    } else {
+        use->given_ns = 0.0;
+        use->held_ns = 0.0;
+        use->is_sliced = false;
+    }
+    use->is_ready = true;
+    use->duty_sum = 0.0;
+    use->n_ticks = 0;
+}
+
+void monitor_use(struct monitor *monitor, bool is_ready)
+{
+    struct monitor_use *use = &monitor->use;
+    const struct governor_limits *limits = server_limits(monitor->server);
+    double clock = (double)gpu_clock_permille(monitor->scenario, monitor->timeline->now_ns);
+    double drawn = monitor->scenario->chip.cores ? 0.0 : (double)load_of(monitor) / clock;
+
+    monitor->offered_ns += (double)SENSORS_TICK_NS * monitor_offered(monitor, monitor->timeline->now_ns);
+    follow_screen(monitor);
+    judge_deadlines(monitor);
+    use->is_ready = use->is_ready && is_ready;
+    use->is_sliced = use->is_sliced || limits->slice_us > 0 || limits->duty_permille < 1000;
+    use->duty_sum += limits->duty_permille;
+    use->n_ticks++;
+    use->given_ns += drawn < 1.0 ? (double)SENSORS_TICK_NS * limits->duty_permille / 1000.0 * (1.0 - drawn) : 0.0;
+}
+
+/* ---- estimates */
+
+/* Compares the estimate that a promise rests on with what it took. What the session had cached is added, since the
+ * estimate knows nothing of it, and one step that might have been in progress, which it always counts. */
+void monitor_judge_estimate(struct monitor *monitor, const struct request *request)
+{
+    const struct scenario_engine *family = &monitor->scenario->engines[request->job.eq - monitor->server->eqs];
+    double offered = monitor_offered(monitor, request->asked_ns);
+    double step_ns = plan_target_ns(request->job.eq, monitor_limits_at(monitor, request->asked_ns));
+    double extra_ns = ((double)request->n_cached * (double)family->prefill_ns + step_ns) / offered;
+    double took_us = ((double)(request->first_ns - request->asked_ns) + extra_ns) / TIMELINE_US;
+    double told_us = (double)request->told_first_us;
+    double times = told_us > took_us ? told_us / took_us : took_us / told_us;
+
+    if (!request->is_promised || told_us <= 0.0 || offered <= 0.0 || monitor->disturbed_ns >= request->asked_ns) {
+        return;
+    }
+    tally_add(&monitor->tallies, INVARIANT_ESTIMATE, times, times > ESTIMATE_TIMES, monitor_now_s(monitor));
+}
