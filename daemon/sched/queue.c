@@ -310,11 +310,11 @@ static double work_us(const struct job *job, uint32_t n_live, const struct gover
            (double)num_max(1, limits[eq->processor].duty_permille);
 }
 
-uint64_t queue_retry_us(const struct queue *queue, const struct governor_limits *limits)
+uint64_t queue_retry_us(const struct queue *queue, enum priority priority, const struct governor_limits *limits)
 {
     double us = 0.0;
 
-    for (const struct job *job = queue_first(queue); job; job = queue_next(queue, job)) {
+    for (const struct job *job = queue_first_from(queue, priority); job; job = queue_next(queue, job)) {
         us += job->eq && !job->parked ? work_us(job, queue->n_live, limits) : 0.0;
     }
     return us < QUEUE_RETRY_MOST_US ? num_max((uint64_t)us, QUEUE_RETRY_LEAST_US) : QUEUE_RETRY_MOST_US;

@@ -219,10 +219,10 @@ struct job *queue_next_expired(const struct queue *queue, uint64_t boot_us);
 /* Returns the next deadline of all that is not met yet (boot clock); 0: none. */
 uint64_t queue_next_deadline_us(const struct queue *queue);
 
-/* Returns the time until all requests that are live now have ended, within the bounds above: a request that is refused
- * for want of room should be sent again then. It is the work of the live requests at the measured speed, and nothing is
- * remembered of those that were refused. */
-uint64_t queue_retry_us(const struct queue *queue, const struct governor_limits *limits);
+/* Returns the time until all requests of @priority and above that are live now have ended, within the bounds above: a
+ * request of that class that is refused for want of room should be sent again then. It is the work of those requests at
+ * the measured speed; lower classes wait for them, and nothing is remembered of those that were refused. */
+uint64_t queue_retry_us(const struct queue *queue, enum priority priority, const struct governor_limits *limits);
 
 /* Charges what a step computed and sampled for @job: @n_rows rows, already counted in its n_done, and @n_tok tokens
  * after them. What was charged before an engine was lost is not charged again. */

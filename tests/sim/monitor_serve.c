@@ -317,29 +317,44 @@ void monitor_on_asked(struct monitor *monitor, const struct request *request)
     chart_queue(monitor->chart, monitor->timeline->now_ns, monitor->server->n_live);
 }
 
-/* Begins to watch how long it takes until as many requests have ended as are live; one refusal at a time. Under
- * overload others come before those of a low class, so the very requests may never end. */
-void monitor_on_full(struct monitor *monitor, uint64_t retry_us)
+static uint32_t count_live(const struct queue *queue, enum priority least)
 {
-    if (monitor->full.n_left == 0) {
-        monitor->full = (struct monitor_full){
+    uint32_t n = 0;
+
+    for (const struct job *job = queue_first_from(queue, least); job; job = queue_next(queue, job)) {
+        n++;
+    }
+    return n;
+}
+
+/* Begins to watch how long it takes until as many requests of @priority and above have ended as are live; one refusal
+ * at a time, and the longest that any is told meanwhile. Under overload others come before those of a low class, so the
+ * very requests may never end. */
+void monitor_on_full(struct monitor *monitor, enum priority priority, uint64_t retry_us)
+{
+    struct monitor_full *full = &monitor->full;
+
+    if (full->n_left == 0) {
+        *full = (struct monitor_full){
             .at_ns = monitor->timeline->now_ns,
-            .retry_us = retry_us,
-            .n_left = monitor->server->queue.n_live,
+            .priority = priority,
+            .n_left = count_live(&monitor->server->queue, priority),
         };
-    } else {
-        monitor->full.retry_us = num_max(monitor->full.retry_us, retry_us); /* nor is anybody told longer meanwhile */
+    }
+    if (full->priority == priority) {
+        full->retry_us = num_max(full->retry_us, retry_us);
     }
 }
 
 /* Compares the time told with the time that it took, in either direction. */
-static void judge_told(struct monitor *monitor)
+static void judge_told(struct monitor *monitor, const struct request *request)
 {
     struct monitor_full *full = &monitor->full;
     double took_us;
     double times;
 
-    if (monitor->server->is_closed || full->n_left == 0 || --full->n_left > 0) {
+    if (monitor->server->is_closed || request->job.priority < full->priority || full->n_left == 0 ||
+        --full->n_left > 0) {
         return;
     }
     took_us = (double)(monitor->timeline->now_ns - full->at_ns) / TIMELINE_US;
@@ -509,7 +524,7 @@ void monitor_on_end(struct monitor *monitor, const struct request *request, enum
 
     monitor_log(monitor, "request %llu: %s after %u tokens", (unsigned long long)request->job.order, ends[how],
                 request->n_tok);
-    judge_told(monitor);
+    judge_told(monitor, request);
     tally_add(&monitor->tallies, INVARIANT_ONCE, (double)request->n_ends, request->n_ends != 1 || !is_whole,
               monitor_now_s(monitor));
     if (request->job.priority == PRIORITY_REALTIME) {

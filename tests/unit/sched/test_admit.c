@@ -342,7 +342,7 @@ START_TEST(a_refused_request_is_told_about_what_draining_takes)
         fixture_add(&fixture, &requests[i], 1, 0, PRIORITY_INTERACTIVE, 20, 30);
     }
     from_us = fixture.in.now_us;
-    told_us = queue_retry_us(&fixture.queue, fixture.in.limits);
+    told_us = queue_retry_us(&fixture.queue, PRIORITY_BACKGROUND, fixture.in.limits);
     while (fixture.queue.n_live > 0) {
         fixture_step(&fixture);
     }
@@ -357,12 +357,12 @@ START_TEST(a_time_that_is_told_has_bounds)
 {
     struct fixture_request requests[2];
 
-    ck_assert_uint_eq(queue_retry_us(&fixture.queue, fixture.in.limits), QUEUE_RETRY_LEAST_US);
+    ck_assert_uint_eq(queue_retry_us(&fixture.queue, PRIORITY_BACKGROUND, fixture.in.limits), QUEUE_RETRY_LEAST_US);
     fixture_add(&fixture, &requests[0], 1, 0, PRIORITY_INTERACTIVE, 20, 1);
-    ck_assert_uint_eq(queue_retry_us(&fixture.queue, fixture.in.limits), QUEUE_RETRY_LEAST_US);
+    ck_assert_uint_eq(queue_retry_us(&fixture.queue, PRIORITY_BACKGROUND, fixture.in.limits), QUEUE_RETRY_LEAST_US);
     fixture_add(&fixture, &requests[1], 1, 0, PRIORITY_INTERACTIVE, 1000000, 1);
 
-    ck_assert_uint_eq(queue_retry_us(&fixture.queue, fixture.in.limits), QUEUE_RETRY_MOST_US);
+    ck_assert_uint_eq(queue_retry_us(&fixture.queue, PRIORITY_BACKGROUND, fixture.in.limits), QUEUE_RETRY_MOST_US);
 }
 END_TEST
 
