@@ -102,7 +102,8 @@ int quota_check(struct streams *streams, const struct quota_request *request, ui
         count_waiting(streams) < waiting_most(request)) {
         return 0;
     }
-    *ret_retry_ms = (uint32_t)num_div_up(queue_retry_us(&streams->queue, request->priority, streams->limits), 1000);
+    *ret_retry_ms = (uint32_t)num_div_up(
+        queue_retry_us(&streams->queue, request->account, &limits, request->priority, streams->limits), 1000);
     if (r == ACCOUNT_BYTES) {
         diag_set(diag, "this user's requests hold %llu MiB of memory already, and no more may",
                  (unsigned long long)(request->account->bytes >> 20));

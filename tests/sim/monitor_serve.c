@@ -317,31 +317,20 @@ void monitor_on_asked(struct monitor *monitor, const struct request *request)
     chart_queue(monitor->chart, monitor->timeline->now_ns, monitor->server->n_live);
 }
 
-static uint32_t count_live(const struct queue *queue, enum priority least)
-{
-    uint32_t n = 0;
-
-    for (const struct job *job = queue_first_from(queue, least); job; job = queue_next(queue, job)) {
-        n++;
-    }
-    return n;
-}
-
-/* Begins to watch how long it takes until as many requests of @priority and above have ended as are live; one refusal
- * at a time, and the longest that any is told meanwhile. Under overload others come before those of a low class, so the
- * very requests may never end. */
-void monitor_on_full(struct monitor *monitor, enum priority priority, uint64_t retry_us)
+/* Begins to watch how long it takes until as many requests of the user have ended as are live; one refusal at a time,
+ * and the longest that the user is told meanwhile. */
+void monitor_on_full(struct monitor *monitor, const struct account *account, uint64_t retry_us)
 {
     struct monitor_full *full = &monitor->full;
 
     if (full->n_left == 0) {
         *full = (struct monitor_full){
             .at_ns = monitor->timeline->now_ns,
-            .priority = priority,
-            .n_left = count_live(&monitor->server->queue, priority),
+            .uid = account->uid,
+            .n_left = account->n_live,
         };
     }
-    if (full->priority == priority) {
+    if (full->uid == account->uid) {
         full->retry_us = num_max(full->retry_us, retry_us);
     }
 }
@@ -353,7 +342,7 @@ static void judge_told(struct monitor *monitor, const struct request *request)
     double took_us;
     double times;
 
-    if (monitor->server->is_closed || request->job.priority < full->priority || full->n_left == 0 ||
+    if (monitor->server->is_closed || request->job.account->uid != full->uid || full->n_left == 0 ||
         --full->n_left > 0) {
         return;
     }
