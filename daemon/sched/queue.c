@@ -344,7 +344,8 @@ uint64_t queue_retry_us(const struct queue *queue, const struct account *account
         ns += job->account->sum_ns < most_ns ? job->account->sum_ns : most_ns;
         job->account->sum_ns = 0.0; /* counted */
     }
-    return ns < QUEUE_RETRY_MOST_US * 1000.0 ? num_max((uint64_t)(ns / 1000.0), QUEUE_RETRY_LEAST_US) : QUEUE_RETRY_MOST_US;
+    return ns < QUEUE_RETRY_MOST_US * 1000.0 ? num_max((uint64_t)(ns / 1000.0), QUEUE_RETRY_LEAST_US)
+                                             : QUEUE_RETRY_MOST_US;
 }
 
 void queue_count(const struct queue *queue, enum priority priority, struct queue_counts *ret_counts)

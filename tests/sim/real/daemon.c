@@ -319,7 +319,7 @@ int daemon_connect(struct daemon *daemon, uint32_t uid)
     r = connect(fd, (struct sockaddr *)&daemon->address, daemon->address_bytes);
     assert(r == 0);
     (void)r;
-    daemon_settle(daemon); /* it accepts the connection, and asks who this is */
+    daemon_settle(daemon); /* it accepts the connection and reads the peer's credentials */
     return fd;
 }
 

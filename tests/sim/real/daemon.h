@@ -42,7 +42,7 @@ struct daemon *daemon_create(const struct daemon_world *world);
 /* Stops and frees it. All of its memory must be back then. */
 void daemon_destroy(struct daemon *daemon);
 
-/* Runs the loop and the clients until nobody has anything left to do at this time. */
+/* Runs the loop and the clients until neither has anything left to do at this time. */
 void daemon_settle(struct daemon *daemon);
 
 /* Returns when the daemon wants to run again by itself; UINT64_MAX: never. */

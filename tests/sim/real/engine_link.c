@@ -59,7 +59,7 @@ static struct told *find(struct engine_link *link, uint32_t sequence)
     return NULL;
 }
 
-/* Something that sottod did not ask for a good reason, or that this engine does not know. */
+/* Counts an order that is nonsense. */
 static void complain(const struct engine_link *link, const char *what)
 {
     monitor_log(server->monitor, "engine %u: %s", link->number, what);
@@ -242,8 +242,8 @@ static void fill_entry(struct engine_link *link, const struct engine_entry *entr
     sotto__engine__entry_done__init(ret_done);
     ret_done->sequence = entry->sequence;
     ret_done->rows = entry->n_rows;
-    ret_done->outcome = entry->n_rows > 0 ? SOTTO__ENGINE__OUTCOME__OUTCOME_DONE
-                                          : SOTTO__ENGINE__OUTCOME__OUTCOME_UNKNOWN;
+    ret_done->outcome =
+        entry->n_rows > 0 ? SOTTO__ENGINE__OUTCOME__OUTCOME_DONE : SOTTO__ENGINE__OUTCOME__OUTCOME_UNKNOWN;
     if (entry->n_tok > 0) {
         *token = told && ++told->n_tok == told->n_answer ? MODEL_END_ID : SAMPLED;
         ret_done->n_tokens = 1;

@@ -14,7 +14,7 @@
 #define ALARMS 4u
 #define JOBS   64u /* of libuv's pool at once: text_pool.h gives it no more than it has threads */
 
-/* What real time begins at: only the clock of a chat template shows it. */
+/* Real time at the start. Only chat templates and events show it. */
 #define EPOCH_S 1700000000
 
 /* Replaces a function of a shared library, for that library's own calls as well. */

@@ -1,9 +1,9 @@
 /*
  * Server, real: sottod and its clients in place of the simulated server
  *
- * It has the interface of server.h, so a world, its clients and its monitor can't tell which one they got. What they ask
- * goes through libsotto and a socket to sottod, which runs in this process (daemon.h). After everything that happens,
- * sottod and libsotto run until both have nothing left to do at this time; then the timeline goes on.
+ * It has the interface of server.h, so world, clients and monitor are the same for both. What clients ask goes through
+ * libsotto and a socket to sottod, which runs in this process (daemon.h). After each event of the timeline sottod and
+ * libsotto run until neither has anything left to do at this time.
  *
  * The monitor looks at jobs, engine queues, the governor and the dispatch. Here these are copies of sottod's own, which
  * are brought up to date whenever sottod has settled.
@@ -11,12 +11,12 @@
 #include "server.h"
 #include "base/clean.h"
 #include "base/num.h"
+#include "clients/sotto.h"
 #include "monitor.h"
 #include "real/daemon.h"
 #include "real/model.h"
 #include <assert.h>
 #include <poll.h>
-#include "clients/sotto.h"
 
 /* A connection for each client, and the compositor's. */
 #define PEERS 257u
@@ -47,8 +47,8 @@ static struct {
     struct daemon *daemon;
     struct peer_of peers[PEERS];
     uint32_t n_peers;
-    uint64_t n_made;               /* requests, ever */
-    struct asked *copies[COPIES];  /* by seed; live ones */
+    uint64_t n_made;              /* requests, ever */
+    struct asked *copies[COPIES]; /* by seed; live ones */
 } real;
 
 static struct asked *asked_of(struct request *request)
