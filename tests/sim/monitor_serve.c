@@ -317,20 +317,34 @@ void monitor_on_asked(struct monitor *monitor, const struct request *request)
     chart_queue(monitor->chart, monitor->timeline->now_ns, monitor->server->n_live);
 }
 
+/* True if requests of a higher class than @priority would fill half of the slots. */
+static bool is_crowded_out(const struct monitor *monitor, enum priority priority)
+{
+    const struct queue *queue = &monitor->server->queue;
+    int64_t n = 0;
+
+    for (const struct job *job = queue_first_from(queue, (size_t)priority + 1); job; job = queue_next(queue, job)) {
+        n++;
+    }
+    return 2 * n >= monitor->scenario->engines[0].slots;
+}
+
 /* Begins to watch how long it takes until as many requests of the user have ended as are live; one refusal at a time,
- * and the longest that the user is told meanwhile. */
-void monitor_on_full(struct monitor *monitor, const struct account *account, uint64_t retry_us)
+ * and the longest time that the user is told meanwhile. A higher class that is as many may keep on coming for
+ * ever, which no time can tell. */
+void monitor_on_full(struct monitor *monitor, const struct job *job, uint64_t retry_us)
 {
     struct monitor_full *full = &monitor->full;
 
-    if (full->n_left == 0) {
+    if (full->n_left == 0 && !is_crowded_out(monitor, job->priority)) {
         *full = (struct monitor_full){
             .at_ns = monitor->timeline->now_ns,
-            .uid = account->uid,
-            .n_left = account->n_live,
+            .uid = job->account->uid,
+            .priority = job->priority,
+            .n_left = job->account->n_live,
         };
     }
-    if (full->uid == account->uid) {
+    if (full->n_left > 0 && full->uid == job->account->uid) {
         full->retry_us = num_max(full->retry_us, retry_us);
     }
 }
@@ -342,6 +356,9 @@ static void judge_told(struct monitor *monitor, const struct request *request)
     double took_us;
     double times;
 
+    if (full->n_left > 0 && is_crowded_out(monitor, full->priority)) {
+        full->n_left = 0;
+    }
     if (monitor->server->is_closed || request->job.account->uid != full->uid || full->n_left == 0 ||
         --full->n_left > 0) {
         return;

@@ -176,7 +176,7 @@ static bool has_room(struct server *server, const struct job *job, uint64_t *ret
     }
     *ret_retry_us = mutant_tells(server->mutant, queue_retry_us(&server->queue, job->account, &job->limits,
                                                                 job->priority, server->governor.limits));
-    monitor_on_full(server->monitor, job->account, *ret_retry_us);
+    monitor_on_full(server->monitor, job, *ret_retry_us);
     return false;
 }
 

@@ -2,8 +2,8 @@
  * Daemon: sottod's own objects in this process, under the virtual clock
  *
  * It is what daemon/app makes of sottod, without configuration files and the service manager: a loop, a hub with
- * everything below it, and connections behind a socket. Three things are replaced when the program is linked, all at the
- * daemon's edge: the kernel (kernel.h), the engine's process (engine_link.c), and sotto-sense (machine_watch.c). A
+ * everything below it, and connections behind a socket. Three things are replaced when the program is linked, all at
+ * the daemon's edge: the kernel (kernel.h), the engine's process (engine_link.c), and sotto-sense (machine_watch.c). A
  * client connects to the socket as the user that daemon_connect() names.
  */
 #ifndef SOTTO_SIM_REAL_DAEMON_H
@@ -36,7 +36,7 @@ struct daemon_world {
     void *owner;
 };
 
-/* Starts a daemon whose models are loaded. */
+/* Starts a daemon, and loads its models. */
 struct daemon *daemon_create(const struct daemon_world *world);
 
 /* Stops and frees it. All of its memory must be back then. */

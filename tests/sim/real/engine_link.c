@@ -1,9 +1,9 @@
 /*
  * Engine link, played: the plant's engine in place of a process
  *
- * sottod's own engine link frames messages, and starts, watches and reaps a process. Here the messages are the same, and
- * the plant answers them at the times that it decides. sottod says by a sampler's seed which request a sequence serves;
- * from that the engine knows how long its answer is, and what of its prompt is cached.
+ * sottod's own engine link frames messages, and starts, watches and reaps a process. Here the messages are the same,
+ * and the plant answers them at the times that it decides. A sampler's seed is the number of the request that a sequence
+ * serves; from that the engine knows how long its answer is, and how many tokens of its prompt are cached.
  */
 #include "child/engine_link.h"
 #include "base/mem.h"
@@ -18,7 +18,7 @@
 
 #define KV_TOKEN_BYTES 1024u /* any number */
 
-/* What the engine samples: an answer of 'a', until the token that ends it. */
+/* The token that the engine samples until the end of an answer. */
 #define SAMPLED 'a'
 
 /* An open sequence. */

@@ -347,7 +347,7 @@ static int refuse(struct server *server, struct asked *asked, uint64_t *ret_retr
     *ret_retry_us = asked->retry_us;
     server->n_refused++;
     if (is_full) {
-        monitor_on_full(server->monitor, account, *ret_retry_us);
+        monitor_on_full(server->monitor, &request->job, *ret_retry_us);
         tally_add(&server->monitor->tallies, INVARIANT_QUEUE, account->n_live,
                   account->n_live < SERVER_STREAMS && account->n_waiting < SERVER_WAITING,
                   monitor_now_s(server->monitor));
