@@ -18,8 +18,8 @@
 /* The shortest time between two ticks, however often readings come. */
 #define TICK_LEAST_US 10000u
 
-/* The period of ticks without readings. Readings come each GOVERNOR_LOOP_TICK_MS and tick themselves. A timer of the same
- * period would ring just before each of them, and each would be acted upon a period late. */
+/* The period of ticks without readings. Readings come each GOVERNOR_LOOP_TICK_MS and tick themselves. A timer of the
+ * same period would ring just before each of them, and each would be acted upon a period late. */
 #define ALONE_MS (GOVERNOR_LOOP_TICK_MS + TICK_LEAST_US / 1000)
 
 /* ---- what the governor is told */

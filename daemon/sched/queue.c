@@ -311,7 +311,7 @@ static double work_us(const struct job *job, uint32_t n_live, const struct gover
            (double)num_max(1, limits[eq->processor].duty_permille);
 }
 
-/* Sums the work of each account in account::sum_ns: that of @account whole, of others what goes with class @priority. */
+/* Sums the work of each account in account::sum_ns: that of @account whole, of others the part in class @priority. */
 static void sum_work(const struct queue *queue, const struct account *account, enum priority priority,
                      const struct governor_limits *limits)
 {

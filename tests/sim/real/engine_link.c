@@ -2,8 +2,8 @@
  * Engine link, played: the plant's engine in place of a process
  *
  * sottod's own engine link frames messages, and starts, watches and reaps a process. Here the messages are the same,
- * and the plant answers them at the times that it decides. A sampler's seed is the number of the request that a sequence
- * serves; from that the engine knows how long its answer is, and how many tokens of its prompt are cached.
+ * and the plant answers them at the times that it decides. A sampler's seed is the number of the request that a
+ * sequence serves; from that the engine knows the length of its answer, and what part of its prompt is cached.
  */
 #include "child/engine_link.h"
 #include "base/mem.h"
