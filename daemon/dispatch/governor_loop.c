@@ -18,6 +18,10 @@
 /* The shortest time between two ticks, however often readings come. */
 #define TICK_LEAST_US 10000u
 
+/* The period of ticks without readings. Readings come each GOVERNOR_LOOP_TICK_MS and tick themselves. A timer of the
+ * same period would ring just before each of them, and each would be acted upon a period late. */
+#define ALONE_MS (GOVERNOR_LOOP_TICK_MS + TICK_LEAST_US / 1000)
+
 /* ---- what the governor is told */
 
 uint64_t governor_loop_held_us(const struct governor_loop *loop, enum processor processor, uint64_t now_us)
@@ -133,10 +137,10 @@ static void on_timer(uv_timer_t *timer)
 static bool wants_to_move(const struct stream *stream)
 {
     switch (stream->state) {
+    case STREAM_TOKENIZING: /* its deadline will be promised by the limits of then */
     case STREAM_WAITING:
     case STREAM_RUNNING:
         return true;
-    case STREAM_TOKENIZING:
     case STREAM_PARKED:
     case STREAM_ENDING:
     case STREAM_ENDED:
@@ -189,7 +193,7 @@ static void begin(struct governor_loop *loop)
     for (int i = 0; i < PROCESSOR_COUNT; i++) {
         loop->reported_us[i] = loop->held_us[i];
     }
-    uv_timer_start(&loop->timer, on_timer, GOVERNOR_LOOP_TICK_MS, GOVERNOR_LOOP_TICK_MS);
+    uv_timer_start(&loop->timer, on_timer, ALONE_MS, ALONE_MS);
     tick(loop);
 }
 

@@ -201,9 +201,9 @@ static void on_tick(void *owner)
 {
     struct hub *hub = owner;
 
+    governor_loop_run(&hub->governor_loop); /* before a new stream is promised anything */
     streams_attend(&hub->streams);
     tickets_call(&hub->tickets);
-    governor_loop_run(&hub->governor_loop);
     pins_run(&hub->streams);
     dispatcher_run(&hub->dispatcher);
     try_close(hub);

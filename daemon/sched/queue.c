@@ -5,6 +5,7 @@
 #include "sched/queue.h"
 #include "base/num.h"
 #include <assert.h>
+#include <math.h>
 
 void queue_init(struct queue *queue)
 {
@@ -310,12 +311,39 @@ static double work_us(const struct job *job, uint32_t n_live, const struct gover
            (double)num_max(1, limits[eq->processor].duty_permille);
 }
 
-uint64_t queue_retry_us(const struct queue *queue, const struct governor_limits *limits)
+/* Sums the work of each account in account::sum_ns: that of @account whole, of others the part in class @priority. */
+static void sum_work(const struct queue *queue, const struct account *account, enum priority priority,
+                     const struct governor_limits *limits)
 {
-    double us = 0.0;
-
-    for (const struct job *job = queue_first(queue); job; job = queue_next(queue, job)) {
-        us += job->eq && !job->parked ? work_us(job, queue->n_live, limits) : 0.0;
+    for (struct job *job = queue_first(queue); job; job = queue_next(queue, job)) {
+        job->account->sum_ns = 0.0;
     }
-    return us < QUEUE_RETRY_MOST_US ? num_max((uint64_t)us, QUEUE_RETRY_LEAST_US) : QUEUE_RETRY_MOST_US;
+    for (struct job *job = queue_first(queue); job; job = queue_next(queue, job)) {
+        bool counts = (job->account == account || job->priority == priority) && job->eq && !job->parked;
+
+        job->account->sum_ns += counts ? work_us(job, queue->n_live, limits) * 1000.0 : 0.0;
+    }
+}
+
+uint64_t queue_retry_us(const struct queue *queue, const struct account *account, const struct account_limits *own,
+                        enum priority priority, const struct governor_limits *limits)
+{
+    double own_ns = INFINITY;
+    double ns = 0.0;
+
+    sum_work(queue, account, priority, limits);
+    if (account->n_live > 0) {
+        own_ns = account->sum_ns * (double)account_unit(own);
+    }
+    for (struct job *job = queue_first(queue); job; job = queue_next(queue, job)) {
+        double most_ns = own_ns / (double)account_unit(&job->limits); /* by its weight, while ours is done */
+
+        if (job->account != account && job->priority > priority && job->eq && !job->parked) {
+            ns += work_us(job, queue->n_live, limits) * 1000.0;
+        }
+        ns += job->account->sum_ns < most_ns ? job->account->sum_ns : most_ns;
+        job->account->sum_ns = 0.0; /* counted */
+    }
+    return ns < QUEUE_RETRY_MOST_US * 1000.0 ? num_max((uint64_t)(ns / 1000.0), QUEUE_RETRY_LEAST_US)
+                                             : QUEUE_RETRY_MOST_US;
 }

@@ -219,10 +219,13 @@ struct job *queue_next_expired(const struct queue *queue, uint64_t boot_us);
 /* Returns the next deadline of all that is not met yet (boot clock); 0: none. */
 uint64_t queue_next_deadline_us(const struct queue *queue);
 
-/* Returns the time until all requests that are live now have ended, within the bounds above: a request that is refused
- * for want of room should be sent again then. It is the work of the live requests at the measured speed, and nothing is
- * remembered of those that were refused. */
-uint64_t queue_retry_us(const struct queue *queue, const struct governor_limits *limits);
+/* Returns the time until the requests of @account that are live now have ended, within the bounds above: a request of
+ * it in class @priority that is refused for want of room should be sent again then. It is their work at the measured
+ * speed, with that of higher classes, and of each other account of the class as much as goes with it by weight (@own
+ * has that of @account). An account without requests waits for all others. Nothing is remembered of those that were
+ * refused. It uses account::sum_ns. */
+uint64_t queue_retry_us(const struct queue *queue, const struct account *account, const struct account_limits *own,
+                        enum priority priority, const struct governor_limits *limits);
 
 /* Charges what a step computed and sampled for @job: @n_rows rows, already counted in its n_done, and @n_tok tokens
  * after them. What was charged before an engine was lost is not charged again. */

@@ -89,15 +89,22 @@ static bool is_spent(struct streams *streams, const struct quota_request *reques
 }
 
 /* The estimate looks at all requests, so it is made once a millisecond: a user may be refused thousands of times in it. */
-static uint32_t retry_ms(struct streams *streams)
+static uint32_t retry_ms(struct streams *streams, const struct quota_request *request,
+                         const struct account_limits *limits)
 {
-    uint64_t now_ms = clock_mono_us() / 1000;
+    struct streams_retry *retry = &streams->retry;
+    const uint64_t now_ms = clock_mono_us() / 1000;
 
-    if (streams->retry_at_ms != now_ms || streams->retry_ms == 0) {
-        streams->retry_at_ms = now_ms;
-        streams->retry_ms = (uint32_t)num_div_up(queue_retry_us(&streams->queue, streams->limits), 1000);
+    if (retry->at_ms != now_ms || retry->account != request->account || retry->priority != request->priority) {
+        const uint64_t wait_us =
+            queue_retry_us(&streams->queue, request->account, limits, request->priority, streams->limits);
+
+        *retry = (struct streams_retry){ .at_ms = now_ms,
+                                         .account = request->account,
+                                         .priority = request->priority,
+                                         .retry_ms = (uint32_t)num_div_up(wait_us, 1000) };
     }
-    return streams->retry_ms;
+    return retry->retry_ms;
 }
 
 int quota_check(struct streams *streams, const struct quota_request *request, uint32_t *ret_retry_ms, struct diag *diag)
@@ -114,7 +121,7 @@ int quota_check(struct streams *streams, const struct quota_request *request, ui
         count_waiting(streams) < waiting_most(request)) {
         return 0;
     }
-    *ret_retry_ms = retry_ms(streams);
+    *ret_retry_ms = retry_ms(streams, request, &limits);
     if (r == ACCOUNT_BYTES) {
         diag_set(diag, "this user's requests hold %llu MiB of memory already, and no more may",
                  (unsigned long long)(request->account->bytes >> 20));

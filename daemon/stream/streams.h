@@ -11,6 +11,14 @@
 #include "registry/registry.h"
 #include "sched/dispatch.h"
 
+/* The last estimate of when to try again; it holds for a millisecond. */
+struct streams_retry {
+    uint64_t at_ms;
+    const struct account *account; /* for comparing only */
+    enum priority priority;
+    uint32_t retry_ms;
+};
+
 struct streams {
     struct list all;  /* stream::link */
     struct list soon; /* stream::soon: to be attended to in the next tick */
@@ -22,8 +30,7 @@ struct streams {
     struct registry *registry;
     struct events *events;
     const struct governor_limits *limits; /* in force now, PROCESSOR_COUNT of them */
-    uint64_t retry_at_ms;                 /* when the next was estimated */
-    uint32_t retry_ms;                    /* when to try again, for those that found no place */
+    struct streams_retry retry;
 };
 
 /* Borrows @registry and @limits, which outlive the streams. */

@@ -26,6 +26,9 @@ static bool has_session(const struct client *client)
 
 static void ask_later(struct client *client, uint64_t after_ns)
 {
+    if (client->family->asks > 0 && client->n_asked >= (uint64_t)client->family->asks) {
+        return;
+    }
     timeline_enter(client->server->timeline, &client->ask, now_ns(client) + after_ns);
 }
 
@@ -98,6 +101,9 @@ static void on_ask(void *owner)
     }
     fill_ask(client, &ask);
     r = server_submit(client->server, &ask, &request, &retry_us);
+    if (r && client->family->leaves) {
+        return;
+    }
     if (r) {
         uint64_t least_ns = client->family->pattern == PATTERN_STORM ? TIMELINE_MS : 20 * TIMELINE_MS;
         uint64_t wait_ns = retry_us ? retry_us * TIMELINE_US : GIVES_UP_MS * TIMELINE_MS;

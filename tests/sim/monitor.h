@@ -65,9 +65,11 @@ struct monitor_lead {
     bool has_begun;
 };
 
-/* A refusal for want of room, until as many requests have ended as were live then. */
+/* A refusal for want of room, until as many requests of its user have ended as were live then. */
 struct monitor_full {
     uint64_t at_ns;
+    uint32_t uid;
+    enum priority priority;
     uint64_t retry_us; /* as told */
     uint32_t n_left;   /* ends to come; 0: none is watched */
     bool is_late;      /* refused for its deadline: it may be in time again before all of them have ended */
@@ -168,7 +170,7 @@ void monitor_heat_end(struct monitor *monitor);
 
 /* ---- the requests (monitor_serve.c) */
 void monitor_on_asked(struct monitor *monitor, const struct request *request);
-void monitor_on_full(struct monitor *monitor, uint64_t retry_us);
+void monitor_on_full(struct monitor *monitor, const struct job *job, uint64_t retry_us);
 void monitor_on_refused(struct monitor *monitor, const struct request *request, uint64_t retry_us);
 void monitor_on_served(struct monitor *monitor, const struct request *request, uint32_t n);
 void monitor_on_token(struct monitor *monitor, const struct request *request);

@@ -317,33 +317,56 @@ void monitor_on_asked(struct monitor *monitor, const struct request *request)
     chart_queue(monitor->chart, monitor->timeline->now_ns, monitor->server->n_live);
 }
 
-/* Begins to watch how long it takes until as many requests have ended as are live; one refusal at a time. Under
- * overload others come before those of a low class, so the very requests may never end. */
-static void watch_ends(struct monitor *monitor, uint64_t retry_us, bool is_late)
+/* True if requests of a higher class than @priority would fill half of the slots. */
+static bool is_crowded_out(const struct monitor *monitor, enum priority priority)
 {
-    if (monitor->full.n_left == 0) {
-        monitor->full = (struct monitor_full){
+    const struct queue *queue = &monitor->server->queue;
+    int64_t n = 0;
+
+    for (const struct job *job = queue_first_from(queue, (size_t)priority + 1); job; job = queue_next(queue, job)) {
+        n++;
+    }
+    return 2 * n >= monitor->scenario->engines[0].slots;
+}
+
+/* Begins to watch how long it takes until as many requests of the user have ended as are live; one refusal at a time,
+ * and the longest time that the user is told meanwhile. A higher class that is as many may keep on coming for
+ * ever, which no time can tell. */
+static void watch_ends(struct monitor *monitor, const struct job *job, uint64_t retry_us, bool is_late)
+{
+    struct monitor_full *full = &monitor->full;
+
+    if (full->n_left == 0 && !is_crowded_out(monitor, job->priority)) {
+        *full = (struct monitor_full){
             .at_ns = monitor->timeline->now_ns,
-            .retry_us = retry_us,
-            .n_left = monitor->server->queue.n_live,
+            .uid = job->account->uid,
+            .priority = job->priority,
+            .n_left = job->account->n_live,
             .is_late = is_late,
         };
     }
+    if (full->n_left > 0 && full->uid == job->account->uid) {
+        full->retry_us = num_max(full->retry_us, retry_us);
+    }
 }
 
-void monitor_on_full(struct monitor *monitor, uint64_t retry_us)
+void monitor_on_full(struct monitor *monitor, const struct job *job, uint64_t retry_us)
 {
-    watch_ends(monitor, retry_us, false);
+    watch_ends(monitor, job, retry_us, false);
 }
 
 /* Compares the time told with the time that it took, in either direction. */
-static void judge_told(struct monitor *monitor)
+static void judge_told(struct monitor *monitor, const struct request *request)
 {
     struct monitor_full *full = &monitor->full;
     double took_us;
     double times;
 
-    if (monitor->server->is_closed || full->n_left == 0 || --full->n_left > 0) {
+    if (full->n_left > 0 && is_crowded_out(monitor, full->priority)) {
+        full->n_left = 0;
+    }
+    if (monitor->server->is_closed || request->job.account->uid != full->uid || full->n_left == 0 ||
+        --full->n_left > 0) {
         return;
     }
     took_us = (double)(monitor->timeline->now_ns - full->at_ns) / TIMELINE_US;
@@ -358,7 +381,7 @@ void monitor_on_refused(struct monitor *monitor, const struct request *request, 
     monitor_log(monitor, "refused: uid %u, class %d, prompt %u, again in %llu us", request->job.account->uid,
                 (int)request->job.priority, request->job.n_prompt, (unsigned long long)retry_us);
     if (queue_deadline_us(&request->job) > 0 && request->job.limits.tokens_a_minute == 0 && retry_us > 0) {
-        watch_ends(monitor, retry_us, true);
+        watch_ends(monitor, &request->job, retry_us, true);
     }
 }
 
@@ -517,7 +540,7 @@ void monitor_on_end(struct monitor *monitor, const struct request *request, enum
 
     monitor_log(monitor, "request %llu: %s after %u tokens", (unsigned long long)request->job.order, ends[how],
                 request->n_tok);
-    judge_told(monitor);
+    judge_told(monitor, request);
     tally_add(&monitor->tallies, INVARIANT_ONCE, (double)request->n_ends, request->n_ends != 1 || !is_whole,
               monitor_now_s(monitor));
     if (request->job.priority == PRIORITY_REALTIME) {

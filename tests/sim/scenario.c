@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COLUMNS_MAX 16u
+#define COLUMNS_MAX 17u
 #define LINE_BYTES  1024u
 #define NO_COUNT    SIZE_MAX
 
@@ -63,7 +63,8 @@ static const struct section sections[] = {
       { COLUMN(clients, pattern), COLUMN(clients, n), COLUMN(clients, n_uids), COLUMN(clients, first_uid),
         COLUMN(clients, priority), COLUMN(clients, weight), COLUMN(clients, engine), COLUMN(clients, prompt),
         COLUMN(clients, answer), COLUMN(clients, think_ms), COLUMN(clients, at_once), COLUMN(clients, first_by_ms),
-        COLUMN(clients, finish_by_ms), COLUMN(clients, tokens_a_minute), COLUMN(clients, from_ms) } },
+        COLUMN(clients, finish_by_ms), COLUMN(clients, tokens_a_minute), COLUMN(clients, from_ms),
+        COLUMN(clients, asks), COLUMN(clients, leaves) } },
     { MANY("mishap", mishap, mishaps),
       { COLUMN(mishap, kind), COLUMN(mishap, at_ms), COLUMN(mishap, lasts_ms), COLUMN(mishap, engine) } },
 };

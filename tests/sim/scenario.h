@@ -176,6 +176,8 @@ struct scenario_clients {
     int64_t finish_by_ms;
     int64_t tokens_a_minute;
     int64_t from_ms;
+    int64_t asks;   /* accepted requests after which a client leaves; 0: it stays */
+    int64_t leaves; /* 1: a client that is refused does not come back */
 };
 
 struct scenario_mishap {

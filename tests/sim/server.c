@@ -169,8 +169,9 @@ static bool has_room(struct server *server, const struct job *job, uint64_t *ret
     if (account_room(job->account, &job->limits) > 0) {
         return true;
     }
-    *ret_retry_us = mutant_tells(server->mutant, queue_retry_us(&server->queue, server->governor.limits));
-    monitor_on_full(server->monitor, *ret_retry_us);
+    *ret_retry_us = mutant_tells(server->mutant, queue_retry_us(&server->queue, job->account, &job->limits,
+                                                                job->priority, server->governor.limits));
+    monitor_on_full(server->monitor, job, *ret_retry_us);
     return false;
 }
 

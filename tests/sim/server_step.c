@@ -405,7 +405,7 @@ void server_on_lost(struct server *server, uint32_t number, uint64_t after_ns)
 
 static void restart(struct server *server, uint32_t number)
 {
-    engine_start(&server->engines[number]);
+    engine_restart(&server->engines[number]);
     server->eqs[number].open = true;
     server_wake(server);
 }

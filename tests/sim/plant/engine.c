@@ -523,10 +523,10 @@ void engine_init(struct engine *engine, struct timeline *timeline, const struct 
     timeline_event_init(&engine->answer_due, on_answer_due, engine);
     timeline_event_init(&engine->run_end, on_run_end, engine);
     engine->user = (struct gpu_user){ .granted = on_granted, .owner = engine };
-    engine_start(engine);
+    engine_restart(engine);
 }
 
-void engine_start(struct engine *engine)
+void engine_restart(struct engine *engine)
 {
     engine->is_alive = true;
     engine->n_open = 0;

@@ -142,7 +142,7 @@ void engine_send(struct engine *engine, const struct engine_message *order);
 
 /* The engine dies with all it has. */
 void engine_die(struct engine *engine);
-void engine_start(struct engine *engine);
+void engine_restart(struct engine *engine);
 
 /* Stalls the engine with its device, or lets it go on. */
 void engine_stall(struct engine *engine, bool is_stalled);

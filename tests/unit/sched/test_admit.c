@@ -331,10 +331,20 @@ END_TEST
 
 /* ---- room */
 
+/* Returns the time told to one more request of user @uid. */
+static uint64_t told_us(uint32_t uid, enum priority priority)
+{
+    const struct account_limits limits = { .weight = ACCOUNT_WEIGHT_USUAL };
+    struct account *account;
+
+    ck_assert_int_eq(accounts_get(&fixture.queue.accounts, uid, &account), 0);
+    return queue_retry_us(&fixture.queue, account, &limits, priority, fixture.in.limits);
+}
+
 START_TEST(a_refused_request_is_told_about_what_draining_takes)
 {
     struct fixture_request requests[64];
-    uint64_t told_us;
+    uint64_t told;
     uint64_t took_us;
     uint64_t from_us;
 
@@ -342,14 +352,32 @@ START_TEST(a_refused_request_is_told_about_what_draining_takes)
         fixture_add(&fixture, &requests[i], 1, 0, PRIORITY_INTERACTIVE, 20, 30);
     }
     from_us = fixture.in.now_us;
-    told_us = queue_retry_us(&fixture.queue, fixture.in.limits);
+    told = told_us(1, PRIORITY_INTERACTIVE);
     while (fixture.queue.n_live > 0) {
         fixture_step(&fixture);
     }
     took_us = fixture.in.now_us - from_us;
 
-    ck_assert_uint_le(told_us, 2 * took_us);
-    ck_assert_uint_ge(told_us, took_us / 2);
+    ck_assert_uint_le(told, 2 * took_us);
+    ck_assert_uint_ge(told, took_us / 2);
+}
+END_TEST
+
+START_TEST(long_work_of_a_lower_class_or_another_user_makes_no_long_time_told)
+{
+    struct fixture_request requests[3];
+    uint64_t alone_us;
+
+    fixture_add(&fixture, &requests[0], 1, 0, PRIORITY_INTERACTIVE, 4000, 1);
+    alone_us = told_us(1, PRIORITY_INTERACTIVE);
+    fixture_add(&fixture, &requests[1], 2, 0, PRIORITY_BACKGROUND, 100000, 1);
+    ck_assert_uint_le(told_us(1, PRIORITY_INTERACTIVE), alone_us * 5 / 4);
+    fixture_add(&fixture, &requests[2], 3, 0, PRIORITY_INTERACTIVE, 100000, 1);
+
+    ck_assert_uint_ge(told_us(1, PRIORITY_INTERACTIVE), alone_us * 3 / 2);
+    ck_assert_uint_le(told_us(1, PRIORITY_INTERACTIVE), alone_us * 5 / 2);
+    ck_assert_uint_ge(told_us(4, PRIORITY_INTERACTIVE), alone_us * 20);
+    ck_assert_uint_ge(told_us(1, PRIORITY_BACKGROUND), alone_us * 2);
 }
 END_TEST
 
@@ -357,12 +385,12 @@ START_TEST(a_time_that_is_told_has_bounds)
 {
     struct fixture_request requests[2];
 
-    ck_assert_uint_eq(queue_retry_us(&fixture.queue, fixture.in.limits), QUEUE_RETRY_LEAST_US);
+    ck_assert_uint_eq(told_us(1, PRIORITY_INTERACTIVE), QUEUE_RETRY_LEAST_US);
     fixture_add(&fixture, &requests[0], 1, 0, PRIORITY_INTERACTIVE, 20, 1);
-    ck_assert_uint_eq(queue_retry_us(&fixture.queue, fixture.in.limits), QUEUE_RETRY_LEAST_US);
+    ck_assert_uint_eq(told_us(1, PRIORITY_INTERACTIVE), QUEUE_RETRY_LEAST_US);
     fixture_add(&fixture, &requests[1], 1, 0, PRIORITY_INTERACTIVE, 1000000, 1);
 
-    ck_assert_uint_eq(queue_retry_us(&fixture.queue, fixture.in.limits), QUEUE_RETRY_MOST_US);
+    ck_assert_uint_eq(told_us(1, PRIORITY_INTERACTIVE), QUEUE_RETRY_MOST_US);
 }
 END_TEST
 
@@ -401,6 +429,7 @@ int main(void)
     tcase_add_test(tcase, what_ran_out_in_sleep_never_starts);
     tcase_add_test(tcase, the_plan_wakes_for_the_next_deadline);
     tcase_add_test(tcase, a_refused_request_is_told_about_what_draining_takes);
+    tcase_add_test(tcase, long_work_of_a_lower_class_or_another_user_makes_no_long_time_told);
     tcase_add_test(tcase, a_time_that_is_told_has_bounds);
     suite_add_tcase(suite, tcase_of_promises());
     suite_add_tcase(suite, tcase);
