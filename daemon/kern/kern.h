@@ -141,6 +141,7 @@ struct kern_matmul {
     uint32_t n_cols;     /* elements of a row; whole blocks */
     const void *weights; /* [n_weight_rows][n_cols], as in the file; no alignment needed */
     size_t weight_bytes; /* stride of a weight row */
+    bool in_panels;      /* the weights are panels (panel.h), a whole number; panel p begins where row 16 p would */
     const void *acts;    /* [n_rows][n_cols] in form kern_act_of(type); Q32, Q256: aligned to KERN_ACT_ALIGN */
     size_t act_bytes;    /* stride of an activation row */
     uint32_t n_rows;

@@ -2,6 +2,7 @@
  * Ref_dot: rounding activations, and products of rows: the definition (kern.h, 1 to 3) as C
  */
 #include "kern/half.h"
+#include "kern/panel.h"
 #include "kern/ref_block.h"
 #include "kern/ref_sum.h"
 #include "kern/set.h"
@@ -108,21 +109,17 @@ static float add_super(const struct ref_super *block, const struct kern_act_row 
     return fmaf(-(block->dmin * act->d[b]), (float)sum_min, acc);
 }
 
-/* Computes weight row @w for all activation rows; the accumulators live in the output. */
-static void row_in_blocks(const struct kern_matmul *op, uint32_t w)
+/* Adds @n_blocks blocks of weight row @w, the first of which is block @first of the row, to all its products. */
+static void add_blocks(const struct kern_matmul *op, uint32_t w, uint32_t first, uint32_t n_blocks,
+                       const uint8_t *bytes)
 {
     const ref_small_fn read_small = ref_small_reader(op->type);
     const ref_super_fn read_super = ref_super_reader(op->type);
-    const struct elem_info *info = elem_info(op->type);
     const enum kern_act form = kern_act_of(op->type);
-    const uint8_t *bytes = (const uint8_t *)op->weights + w * op->weight_bytes;
     struct ref_small small;
     struct ref_super super;
 
-    for (uint32_t r = 0; r < op->n_rows; r++) {
-        op->out[r * op->out_stride + w] = 0.0f;
-    }
-    for (uint32_t b = 0; b < op->n_cols / info->n_block; b++, bytes += info->n_bytes) {
+    for (uint32_t b = first; b < first + n_blocks; b++, bytes += elem_info(op->type)->n_bytes) {
         if (read_small) {
             read_small(bytes, &small);
         } else {
@@ -135,6 +132,28 @@ static void row_in_blocks(const struct kern_matmul *op, uint32_t w)
 
             *acc = read_small ? add_small(&small, &act, b, *acc) : add_super(&super, &act, b, *acc);
         }
+    }
+}
+
+/* Computes weight row @w for all activation rows; the accumulators live in the output. */
+static void row_in_blocks(const struct kern_matmul *op, uint32_t w)
+{
+    const uint32_t n_block = elem_info(op->type)->n_block;
+    const uint32_t row = w % KERN_PANEL_ROWS;
+    uint8_t bytes[KERN_PANEL_BLOCK_MAX];
+
+    for (uint32_t r = 0; r < op->n_rows; r++) {
+        op->out[r * op->out_stride + w] = 0.0f;
+    }
+    if (!op->in_panels) {
+        add_blocks(op, w, 0, op->n_cols / n_block, (const uint8_t *)op->weights + w * op->weight_bytes);
+        return;
+    }
+    for (uint32_t col = 0; col < op->n_cols; col += KERN_PANEL_COLS) {
+        const uint8_t *panel = (const uint8_t *)op->weights + (w - row) * op->weight_bytes;
+        const uint32_t n_blocks = panel_row(op->type, panel, op->n_cols, row, col, bytes);
+
+        add_blocks(op, w, col / n_block, n_blocks, bytes);
     }
 }
 
