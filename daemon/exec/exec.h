@@ -72,6 +72,7 @@ void exec_facts(const struct exec *exec, struct exec_facts *ret_facts);
 struct exec_tensor {
     const char *name; /* for messages */
     uint32_t type;    /* enum elem_type */
+    bool in_panels;   /* the rows are in panels (tensor/panel.h), and a multiple of ELEM_PANEL_ROWS */
     uint64_t n_cols;
     uint64_t n_rows;
     const void *bytes; /* readable until exec_close(); used in place where the backend can */

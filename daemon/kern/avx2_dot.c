@@ -9,8 +9,8 @@
  * before 15 bits are full (|q| <= 127).
  */
 #include "kern/avx2_block.h"
-#include "kern/panel.h"
 #include "kern/set.h"
+#include "tensor/panel.h"
 
 #include <stdbool.h>
 
@@ -31,7 +31,7 @@ AVX2_INLINE struct kern_act_row act_row(const struct tile *tile, enum kern_act a
 {
     const char *rows = tile->op->acts;
 
-    return kern_act_at(act, tile->op->n_cols, rows + (size_t)(tile->row + t) * tile->op->act_bytes);
+    return kern_act_at(act, tile->op->weights.n_cols, rows + (size_t)(tile->row + t) * tile->op->act_bytes);
 }
 
 AVX2_INLINE __m256i load(const void *place)
@@ -286,7 +286,7 @@ static const struct avx2_format *format_of(uint32_t type)
 struct weight_rows {
     uint32_t first;
     uint32_t n;
-    uint8_t spread[PANEL_ROWS][KERN_PANEL_BLOCK_MAX]; /* their blocks, if the weights come in panels of sixteen */
+    uint8_t spread[PANEL_ROWS][ELEM_PANEL_BLOCK_MAX]; /* their blocks, if the weights come in panels of sixteen */
 };
 
 static uint32_t row_of(const struct weight_rows *rows, uint32_t i)
@@ -298,18 +298,19 @@ static uint32_t row_of(const struct weight_rows *rows, uint32_t i)
 static void find_blocks(const struct kern_matmul *op, struct weight_rows *rows, uint32_t col,
                         const uint8_t *at[PANEL_ROWS])
 {
-    const struct elem_info *info = elem_info(op->type);
-    const uint8_t *weights = op->weights;
+    const struct elem_info *info = elem_info(op->weights.type);
+    const uint8_t *weights = op->weights.bytes;
 
     for (uint32_t i = 0; i < PANEL_ROWS; i++) {
         const uint32_t w = row_of(rows, i);
-        const uint32_t lane = w % KERN_PANEL_ROWS;
+        const uint32_t lane = w % ELEM_PANEL_ROWS;
 
-        if (op->in_panels) {
-            panel_row(op->type, weights + (w - lane) * op->weight_bytes, op->n_cols, lane, col, rows->spread[i]);
+        if (op->weights.in_panels) {
+            panel_row(op->weights.type, weights + (w - lane) * op->weights.row_bytes, op->weights.n_cols, lane, col,
+                      rows->spread[i]);
             at[i] = rows->spread[i];
         } else {
-            at[i] = weights + w * op->weight_bytes + (size_t)col / info->n_block * info->n_bytes;
+            at[i] = weights + w * op->weights.row_bytes + (size_t)col / info->n_block * info->n_bytes;
         }
     }
 }
@@ -318,15 +319,15 @@ static void find_blocks(const struct kern_matmul *op, struct weight_rows *rows, 
 static void panel_by_group(const struct kern_matmul *op, struct weight_rows *rows, uint32_t row, uint32_t n_rows,
                            float (*acc)[PANEL_ROWS])
 {
-    const struct elem_info *info = elem_info(op->type);
-    const struct avx2_format *format = format_of(op->type);
+    const struct elem_info *info = elem_info(op->weights.type);
+    const struct avx2_format *format = format_of(op->weights.type);
     const uint8_t *at[PANEL_ROWS];
     struct panel panel;
     struct tile tile = { .panel = &panel, .op = op };
 
     memset(acc, 0, n_rows * sizeof(acc[0]));
-    for (uint32_t col = 0; col < op->n_cols; col += PANEL_COLS) {
-        const uint32_t n_cols = op->n_cols - col < PANEL_COLS ? op->n_cols - col : PANEL_COLS;
+    for (uint32_t col = 0; col < op->weights.n_cols; col += PANEL_COLS) {
+        const uint32_t n_cols = op->weights.n_cols - col < PANEL_COLS ? op->weights.n_cols - col : PANEL_COLS;
         uint32_t r = 0;
 
         find_blocks(op, rows, col, at);
@@ -336,12 +337,12 @@ static void panel_by_group(const struct kern_matmul *op, struct weight_rows *row
         for (; r + TILE_ROWS <= n_rows; r += TILE_ROWS) {
             tile.row = row + r;
             tile.acc = &acc[r];
-            tiles[op->type].four(&tile);
+            tiles[op->weights.type].four(&tile);
         }
         for (; r < n_rows; r++) {
             tile.row = row + r;
             tile.acc = &acc[r];
-            tiles[op->type].one(&tile);
+            tiles[op->weights.type].one(&tile);
         }
     }
 }
@@ -363,12 +364,12 @@ static void panel_by_all(const struct kern_matmul *op, struct weight_rows *rows)
 /* Multiplies @rows with the only activation row. */
 static void rows_by_one(const struct kern_matmul *op, struct weight_rows *rows)
 {
-    const struct kern_act_row act = kern_act_at(kern_act_of(op->type), op->n_cols, op->acts);
+    const struct kern_act_row act = kern_act_at(kern_act_of(op->weights.type), op->weights.n_cols, op->acts);
     const uint8_t *at[PANEL_ROWS];
     float out[PANEL_ROWS];
 
     find_blocks(op, rows, 0, at);
-    format_of(op->type)->one(at, op->n_cols, &act, out);
+    format_of(op->weights.type)->one(at, op->weights.n_cols, &act, out);
     memcpy(op->out + rows->first, out, rows->n * sizeof(float));
 }
 
@@ -379,7 +380,7 @@ static void matmul_blocks(const struct kern_matmul *op, uint32_t first, uint32_t
     for (uint32_t w = first; w < first + n; w += PANEL_ROWS) {
         rows.first = w;
         rows.n = first + n - w < PANEL_ROWS ? first + n - w : PANEL_ROWS;
-        if (op->n_rows == 1 && !op->in_panels) {
+        if (op->n_rows == 1 && !op->weights.in_panels) {
             rows_by_one(op, &rows);
         } else {
             panel_by_all(op, &rows);
@@ -389,9 +390,9 @@ static void matmul_blocks(const struct kern_matmul *op, uint32_t first, uint32_t
 
 void avx2_matmul(const struct kern_matmul *op, uint32_t first, uint32_t n)
 {
-    if (kern_act_of(op->type) == KERN_ACT_F32) {
+    if (kern_act_of(op->weights.type) == KERN_ACT_F32) {
         avx2_matmul_floats(op, first, n);
-    } else if (format_of(op->type)->open) {
+    } else if (format_of(op->weights.type)->open) {
         matmul_blocks(op, first, n);
     } else {
         ref_matmul(op, first, n); /* this set has no kernels for the format */

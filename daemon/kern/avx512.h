@@ -13,15 +13,15 @@
 #define SOTTO_KERN_AVX512_H
 
 #include "kern/kern.h"
-#include "kern/panel.h"
+#include "tensor/panel.h"
 
 #include <immintrin.h>
 #include <string.h>
 
 #define AVX512_INLINE static inline __attribute__((always_inline))
 
-#define PANEL_ROWS KERN_PANEL_ROWS
-#define PANEL_COLS KERN_PANEL_COLS
+#define PANEL_ROWS ELEM_PANEL_ROWS
+#define PANEL_COLS ELEM_PANEL_COLS
 #define PANEL_RUNS (PANEL_COLS / RUN_COLS)
 
 #define RUN_COLS 32 /* columns that are loaded together */

@@ -29,7 +29,7 @@ static void run_tiles(struct tile *tile, uint32_t n_rows, void (*const *kernels)
 static void run_piece(const struct kern_matmul *op, struct tile *tile, uint32_t n_rows)
 {
     static const uint32_t widths[AVX512_WIDTHS] = { 12, 8, 4, 2, 1 };
-    const struct avx512_format *format = &avx512_formats[op->type];
+    const struct avx512_format *format = &avx512_formats[op->weights.type];
     struct opened opened;
 
     if (n_rows <= NARROW_ROWS && tile->source->panel) {
@@ -45,18 +45,18 @@ static void run_piece(const struct kern_matmul *op, struct tile *tile, uint32_t 
 static void rows_by_group(const struct kern_matmul *op, struct source source, uint32_t row, uint32_t n_rows,
                           float (*acc)[PANEL_ROWS])
 {
-    const struct elem_info *info = elem_info(op->type);
+    const struct elem_info *info = elem_info(op->weights.type);
 
     memset(acc, 0, n_rows * sizeof(acc[0]));
-    for (uint32_t col = 0; col < op->n_cols; col += PANEL_COLS) {
-        const uint32_t n_cols = op->n_cols - col < PANEL_COLS ? op->n_cols - col : PANEL_COLS;
+    for (uint32_t col = 0; col < op->weights.n_cols; col += PANEL_COLS) {
+        const uint32_t n_cols = op->weights.n_cols - col < PANEL_COLS ? op->weights.n_cols - col : PANEL_COLS;
         const uint32_t n_blocks = n_cols / info->n_block;
         const size_t n_bytes = (size_t)n_blocks * info->n_bytes; /* of a row */
         struct tile tile = {
             .source = &source,
             .acts = (const char *)op->acts + row * op->act_bytes,
             .act_bytes = op->act_bytes,
-            .n_cols = op->n_cols,
+            .n_cols = op->weights.n_cols,
             .col = col,
             .n_blocks = n_blocks,
             .acc = acc,
@@ -90,22 +90,22 @@ static void rows_by_all(const struct kern_matmul *op, const struct source *sourc
 
 static void matmul(const struct kern_matmul *op, uint32_t first, uint32_t n)
 {
-    const uint8_t *weights = op->weights;
+    const uint8_t *weights = op->weights.bytes;
     struct source source = { .panel = NULL };
 
-    if (!avx512_formats[op->type].open || (op->n_rows == 1 && !op->in_panels)) {
+    if (!avx512_formats[op->weights.type].open || (op->n_rows == 1 && !op->weights.in_panels)) {
         avx2_matmul(op, first, n);
         return;
     }
     for (uint32_t w = first, n_now; w < first + n; w += n_now) {
-        const uint32_t lane = op->in_panels ? w % PANEL_ROWS : 0;
+        const uint32_t lane = op->weights.in_panels ? w % PANEL_ROWS : 0;
 
         n_now = first + n - w < PANEL_ROWS - lane ? first + n - w : PANEL_ROWS - lane;
-        if (op->in_panels) {
-            source.panel = weights + (w - lane) * op->weight_bytes;
+        if (op->weights.in_panels) {
+            source.panel = weights + (w - lane) * op->weights.row_bytes;
         }
         for (uint32_t i = 0; i < PANEL_ROWS; i++) { /* rows that are missing repeat the last */
-            source.rows[i] = weights + (w + (i < n_now ? i : n_now - 1)) * op->weight_bytes;
+            source.rows[i] = weights + (w + (i < n_now ? i : n_now - 1)) * op->weights.row_bytes;
         }
         rows_by_all(op, &source, w, n_now, lane);
     }

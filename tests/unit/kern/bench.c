@@ -10,8 +10,8 @@
 #include "unit.h"
 
 #include "base/clean.h"
-#include "kern/panel.h"
 #include "tensor/block.h"
+#include "tensor/panel.h"
 
 #include <string.h>
 #include <time.h>
@@ -68,9 +68,9 @@ static void print_matmul(struct bench_matmul *bench)
     const double us = time_of(run_matmul, bench);
 
     printf("%-7s %s %-5s %5u x %4u, %3u rows: %8.1f us  %6.2f GB/s  %7.1f Gop/s\n", bench->ops->name,
-           op->in_panels ? "panels" : "matmul", elem_info(op->type)->name, bench->n_weights, op->n_cols, op->n_rows, us,
-           (double)op->weight_bytes * bench->n_weights / us / 1e3,
-           2.0 * op->n_cols * bench->n_weights * op->n_rows / us / 1e3);
+           op->weights.in_panels ? "panels" : "matmul", elem_info(op->weights.type)->name, bench->n_weights,
+           op->weights.n_cols, op->n_rows, us, (double)op->weights.row_bytes * bench->n_weights / us / 1e3,
+           2.0 * op->weights.n_cols * bench->n_weights * op->n_rows / us / 1e3);
 }
 
 /* Measures the product by rows and, for weights in blocks, by panels. */
@@ -87,13 +87,12 @@ static void bench_matmul(const struct kern_ops *ops, uint32_t type, uint32_t n_c
 
     ck_assert(elem_row_bytes(type, n_cols, &row_bytes));
     fixture_fill(x, (size_t)n_cols * n_rows, FIXTURE_ORDINARY, &random);
-    bench.op = (struct kern_matmul){ .type = type,
-                                     .n_cols = n_cols,
-                                     .weights = weights,
-                                     .weight_bytes = row_bytes,
-                                     .n_rows = n_rows,
-                                     .out = out,
-                                     .out_stride = n_weights };
+    bench.op = (struct kern_matmul){
+        .weights = { .type = type, .n_cols = n_cols, .bytes = weights, .row_bytes = row_bytes },
+        .n_rows = n_rows,
+        .out = out,
+        .out_stride = n_weights,
+    };
     acts = fixture_acts(ops, type, x, n_cols, n_rows, &bench.op.act_bytes);
     bench.op.acts = acts;
     print_matmul(&bench);
@@ -101,11 +100,11 @@ static void bench_matmul(const struct kern_ops *ops, uint32_t type, uint32_t n_c
         uint8_t *panels = aligned_alloc(64, (n_weights * row_bytes + 63) / 64 * 64);
 
         ck_assert_ptr_nonnull(panels);
-        for (uint32_t w = 0; w < n_weights; w += KERN_PANEL_ROWS) {
+        for (uint32_t w = 0; w < n_weights; w += ELEM_PANEL_ROWS) {
             panel_pack(type, weights + w * row_bytes, n_cols, panels + w * row_bytes);
         }
-        bench.op.weights = panels;
-        bench.op.in_panels = true;
+        bench.op.weights.bytes = panels;
+        bench.op.weights.in_panels = true;
         print_matmul(&bench);
         free(panels);
     }

@@ -8,8 +8,8 @@
 
 #include "base/clean.h"
 #include "kern/half.h"
-#include "kern/panel.h"
 #include "tensor/block.h"
+#include "tensor/panel.h"
 
 #include <math.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static uint8_t *panels_of(const struct product *product, uint64_t row_bytes)
     uint8_t *panels = malloc(product->n_weights * row_bytes + 1);
 
     ck_assert_ptr_nonnull(panels);
-    for (uint32_t w = 0; w < product->n_weights; w += KERN_PANEL_ROWS) {
+    for (uint32_t w = 0; w < product->n_weights; w += ELEM_PANEL_ROWS) {
         panel_pack(product->type, product->weights + w * row_bytes, product->n_cols, panels + w * row_bytes);
     }
     return panels;
@@ -61,9 +61,7 @@ static float *multiply(const struct kern_ops *ops, const struct product *product
     uint8_t *panels = NULL;
     float *out = fixture_guarded(n_out);
     struct kern_matmul op = {
-        .type = product->type,
-        .n_cols = product->n_cols,
-        .weights = product->weights,
+        .weights = { .type = product->type, .n_cols = product->n_cols, .bytes = product->weights },
         .n_rows = product->n_rows,
         .out = out,
         .out_stride = product->n_weights,
@@ -71,12 +69,12 @@ static float *multiply(const struct kern_ops *ops, const struct product *product
     void *acts = fixture_acts(ops, product->type, product->x, product->n_cols, product->n_rows, &op.act_bytes);
 
     ck_assert(elem_row_bytes(product->type, product->n_cols, &row_bytes));
-    op.weight_bytes = row_bytes;
+    op.weights.row_bytes = row_bytes;
     op.acts = acts;
     if (product->in_panels) {
         panels = panels_of(product, row_bytes);
-        op.weights = panels;
-        op.in_panels = true;
+        op.weights.bytes = panels;
+        op.weights.in_panels = true;
     }
     ops->matmul(&op, first, n);
     free(panels);

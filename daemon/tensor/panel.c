@@ -1,7 +1,7 @@
 /*
  * Panel: between rows and panels, a word at a time
  */
-#include "kern/panel.h"
+#include "tensor/panel.h"
 
 #include "base/clean.h"
 
@@ -31,10 +31,10 @@ static struct place place_of(uint32_t type, uint32_t n_blocks, uint32_t block)
 {
     const size_t n_bytes = elem_info(type)->n_bytes;
     struct place place = { .half_at = panel_half_at(type), .n_words = (uint32_t)(n_bytes / 4) };
-    const size_t halves = place.half_at == SIZE_MAX ? 0 : sizeof(uint16_t) * KERN_PANEL_ROWS;
+    const size_t halves = place.half_at == SIZE_MAX ? 0 : sizeof(uint16_t) * ELEM_PANEL_ROWS;
 
     place.half = halves * block;
-    place.words = halves * n_blocks + (size_t)4 * KERN_PANEL_ROWS * place.n_words * block;
+    place.words = halves * n_blocks + (size_t)4 * ELEM_PANEL_ROWS * place.n_words * block;
     return place;
 }
 
@@ -50,7 +50,7 @@ static void pack_block(const struct place *place, const uint8_t *block, uint32_t
         memcpy(piece + place->half + 2 * row, block + place->half_at, 2);
     }
     for (uint32_t k = 0; k < place->n_words; k++) {
-        memcpy(piece + place->words + 4 * (KERN_PANEL_ROWS * k + row), block + word_at(place, k), 4);
+        memcpy(piece + place->words + 4 * (ELEM_PANEL_ROWS * k + row), block + word_at(place, k), 4);
     }
 }
 
@@ -60,13 +60,13 @@ static void unpack_block(const struct place *place, const uint8_t *piece, uint32
         memcpy(block + place->half_at, piece + place->half + 2 * row, 2);
     }
     for (uint32_t k = 0; k < place->n_words; k++) {
-        memcpy(block + word_at(place, k), piece + place->words + 4 * (KERN_PANEL_ROWS * k + row), 4);
+        memcpy(block + word_at(place, k), piece + place->words + 4 * (ELEM_PANEL_ROWS * k + row), 4);
     }
 }
 
 static uint32_t blocks_of(uint32_t type, uint32_t n_cols, uint32_t col)
 {
-    const uint32_t n = n_cols - col < KERN_PANEL_COLS ? n_cols - col : KERN_PANEL_COLS;
+    const uint32_t n = n_cols - col < ELEM_PANEL_COLS ? n_cols - col : ELEM_PANEL_COLS;
 
     return n / elem_info(type)->n_block;
 }
@@ -77,18 +77,18 @@ void panel_pack(uint32_t type, const void *rows, uint32_t n_cols, void *out)
     const size_t row_bytes = (size_t)n_cols / info->n_block * info->n_bytes;
     uint8_t *piece = out;
 
-    for (uint32_t col = 0; col < n_cols; col += KERN_PANEL_COLS) {
+    for (uint32_t col = 0; col < n_cols; col += ELEM_PANEL_COLS) {
         const uint32_t n_blocks = blocks_of(type, n_cols, col);
         const uint8_t *at = (const uint8_t *)rows + col / info->n_block * info->n_bytes;
 
         for (uint32_t b = 0; b < n_blocks; b++) {
             const struct place place = place_of(type, n_blocks, b);
 
-            for (uint32_t row = 0; row < KERN_PANEL_ROWS; row++) {
+            for (uint32_t row = 0; row < ELEM_PANEL_ROWS; row++) {
                 pack_block(&place, at + row * row_bytes + (size_t)b * info->n_bytes, row, piece);
             }
         }
-        piece += (size_t)KERN_PANEL_ROWS * n_blocks * info->n_bytes;
+        piece += (size_t)ELEM_PANEL_ROWS * n_blocks * info->n_bytes;
     }
 }
 
@@ -96,7 +96,7 @@ uint32_t panel_row(uint32_t type, const void *panel, uint32_t n_cols, uint32_t r
 {
     const struct elem_info *info = elem_info(type);
     const uint32_t n_blocks = blocks_of(type, n_cols, col);
-    const uint8_t *piece = (const uint8_t *)panel + (size_t)KERN_PANEL_ROWS * (col / info->n_block) * info->n_bytes;
+    const uint8_t *piece = (const uint8_t *)panel + (size_t)ELEM_PANEL_ROWS * (col / info->n_block) * info->n_bytes;
 
     for (uint32_t b = 0; b < n_blocks; b++) {
         const struct place place = place_of(type, n_blocks, b);
