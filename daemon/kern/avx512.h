@@ -41,14 +41,14 @@ struct opened {
 };
 
 /* Sixteen rows from some column on. */
-struct source {
+struct row_source {
     const uint8_t *rows[PANEL_ROWS]; /* the blocks in the order of the file, or */
     const uint8_t *panel;            /* a piece of a panel; NULL: none */
 };
 
 /* 256 columns of a source at most. All but @source and @n_blocks is constant where functions are inlined. */
 struct piece {
-    const struct source *source;
+    const struct row_source *source;
     bool in_panel;
     size_t n_bytes;    /* of a block */
     size_t half_at;    /* offset of the half that a panel stores apart; SIZE_MAX: none */
@@ -58,7 +58,7 @@ struct piece {
 /* One piece and the activation rows that it is multiplied with. */
 struct tile {
     const struct opened *opened; /* or */
-    const struct source *source;
+    const struct row_source *source;
     const char *acts; /* first activation row */
     size_t act_bytes;
     uint32_t n_cols;   /* of a whole row */
@@ -67,9 +67,9 @@ struct tile {
     float (*acc)[PANEL_ROWS];
 };
 
-/* What the set has for a format. */
+/* The functions of a format. */
 struct avx512_format {
-    void (*open)(struct opened *opened, const struct source *source, uint32_t n_blocks);
+    void (*open)(struct opened *opened, const struct row_source *source, uint32_t n_blocks);
     void (*narrow[4])(const struct tile *tile); /* for 8, 4, 2 and 1 activation rows, from panels without opening */
     const struct avx512_wide *wide;
 };
@@ -92,7 +92,7 @@ AVX512_INLINE __m128i load_16(const uint8_t *at)
 }
 
 /* Loads sixteen bytes from @at on of rows @i, @i + 4, @i + 8 and @i + 12. */
-AVX512_INLINE __m512i load_four(const struct source *source, uint32_t i, size_t at)
+AVX512_INLINE __m512i load_four(const struct row_source *source, uint32_t i, size_t at)
 {
     __m512i four = _mm512_castsi128_si512(load_16(source->rows[i] + at));
 
@@ -101,7 +101,7 @@ AVX512_INLINE __m512i load_four(const struct source *source, uint32_t i, size_t 
     return _mm512_inserti32x4(four, load_16(source->rows[i + 12] + at), 3);
 }
 
-AVX512_INLINE void transpose(const struct source *source, size_t at, __m512i words[4])
+AVX512_INLINE void transpose(const struct row_source *source, size_t at, __m512i words[4])
 {
     const __m512i a = load_four(source, 0, at);
     const __m512i b = load_four(source, 1, at);
@@ -127,13 +127,13 @@ AVX512_INLINE int32_t word_at(const uint8_t *bytes)
 }
 
 /* Loads four bytes from @at on of rows @i .. @i + 3. */
-AVX512_INLINE __m128i four_words(const struct source *source, uint32_t i, size_t at)
+AVX512_INLINE __m128i four_words(const struct row_source *source, uint32_t i, size_t at)
 {
     return _mm_setr_epi32(word_at(source->rows[i] + at), word_at(source->rows[i + 1] + at),
                           word_at(source->rows[i + 2] + at), word_at(source->rows[i + 3] + at));
 }
 
-AVX512_INLINE __m512i gather(const struct source *source, size_t at)
+AVX512_INLINE __m512i gather(const struct row_source *source, size_t at)
 {
     __m512i words = _mm512_castsi128_si512(four_words(source, 0, at));
 

@@ -42,7 +42,7 @@ static void run_piece(const struct kern_matmul *op, struct tile *tile, uint32_t 
 }
 
 /* Multiplies the weight rows at @source with @n_rows activation rows from @row on, into @acc. */
-static void rows_by_group(const struct kern_matmul *op, struct source source, uint32_t row, uint32_t n_rows,
+static void rows_by_group(const struct kern_matmul *op, struct row_source source, uint32_t row, uint32_t n_rows,
                           float (*acc)[PANEL_ROWS])
 {
     const struct elem_info *info = elem_info(op->weights.type);
@@ -73,7 +73,7 @@ static void rows_by_group(const struct kern_matmul *op, struct source source, ui
 }
 
 /* Multiplies weight rows @w .. @w + @n - 1, which are the rows from @lane on of @source, with all activation rows. */
-static void rows_by_all(const struct kern_matmul *op, const struct source *source, uint32_t w, uint32_t n,
+static void rows_by_all(const struct kern_matmul *op, const struct row_source *source, uint32_t w, uint32_t n,
                         uint32_t lane)
 {
     _Alignas(64) float acc[GROUP_ROWS][PANEL_ROWS];
@@ -91,7 +91,7 @@ static void rows_by_all(const struct kern_matmul *op, const struct source *sourc
 static void matmul(const struct kern_matmul *op, uint32_t first, uint32_t n)
 {
     const uint8_t *weights = op->weights.bytes;
-    struct source source = { .panel = NULL };
+    struct row_source source = { .panel = NULL };
 
     if (!avx512_formats[op->weights.type].open || (op->n_rows == 1 && !op->weights.in_panels)) {
         avx2_matmul(op, first, n);

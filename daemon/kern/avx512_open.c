@@ -92,7 +92,7 @@ AVX512_INLINE void put_run(struct opened *opened, uint32_t j, const __m512i q[RU
 
 /* The function that opens a piece, of rows or of a panel. */
 #define OPEN(format, half)                                                                                             \
-    static void open_##format(struct opened *opened, const struct source *source, uint32_t n_blocks)                   \
+    static void open_##format(struct opened *opened, const struct row_source *source, uint32_t n_blocks)               \
     {                                                                                                                  \
         struct piece piece = { source, false, sizeof(struct block_##format), half, n_blocks };                         \
                                                                                                                        \

@@ -1,8 +1,8 @@
 /*
  * Avx512_tile: a piece of sixteen weight rows times up to twelve activation rows; private to the set
  *
- * Always inlined: the number of rows and the functions that load weights are constants, so that sums and weights stay in
- * registers. Sums of floats wait in tile->acc between pieces.
+ * Everything is inlined: the number of rows and the functions that load weights are constants, so that sums and weights
+ * stay in registers. Sums of floats wait in tile->acc between pieces.
  */
 #ifndef SOTTO_KERN_AVX512_TILE_H
 #define SOTTO_KERN_AVX512_TILE_H

@@ -29,7 +29,7 @@ static void fill_avx2(struct kern_ops *ops)
 #endif
 
 #ifdef HAVE_KERN_AVX512
-/* What the set does not fill stays avx2's. */
+/* The other slots stay avx2's. */
 static void fill_avx512(struct kern_ops *ops)
 {
     ops->name = "avx512";
