@@ -123,9 +123,9 @@ AVX512_INLINE void add_run(__m512i *sum, const struct tile *tile, const struct o
 }
 
 /*
- * Super-blocks, with a scale for each @n_scaled registers. Either each of their runs has a min (Q2_K, Q4_K, Q5_K; @shift
- * is 0), or every byte is 2^shift above its weight (Q3_K, Q6_K, IQ4_XS): the sum of (w - 2^shift) q is that of w q less
- * 2^shift times that of q. @load_run: NULL, if the piece was opened.
+ * Super-blocks, with a scale for each @n_scaled registers. Either each of their runs has a min (Q2_K, Q4_K, Q5_K;
+ * @shift is 0), or every byte is 2^shift above its weight (Q3_K, Q6_K, IQ4_XS): the sum of (w - 2^shift) q is that of
+ * w q less 2^shift times that of q. @load_run: NULL, if the piece was opened.
  */
 AVX512_INLINE void tile_super(const struct tile *tile, const struct opened *head, uint32_t n_rows, uint32_t n_scaled,
                               unsigned shift, load_fn load_run)

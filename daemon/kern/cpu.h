@@ -34,8 +34,8 @@ uint32_t cpu_decode(const struct cpu_words *words);
 uint32_t cpu_detect(void);
 
 /*
- * Gives the bits that the set @name may use: "" all, "scalar" none, "avx2", "avx512". Returns false if there is no such set;
- * *ret_mask is then untouched. Pass `cpu_detect() & mask` to kern_choose().
+ * Gives the bits that the set @name may use: "" all, "scalar" none, "avx2", "avx512". Returns false if there is no such
+ * set; *ret_mask is then untouched. Pass `cpu_detect() & mask` to kern_choose().
  */
 bool cpu_mask(const char *name, uint32_t *ret_mask);
 

@@ -2,9 +2,9 @@
  * Pack: writes a model file in the order in which kernels read weights
  *
  * Matrices in blocks become panels of sixteen rows (tensor/panel.h); everything else is copied. The file has the same
- * weights, bit for bit, in as many bytes, and gives the same tokens; a step reads it two to three times as fast. The new
- * file appears complete, at the end, and is then checked as a load would: if sotto could run the old file, it must run
- * the new one.
+ * weights, bit for bit, in as many bytes, and gives the same tokens; a step reads it two to three times as fast. The
+ * new file appears complete, at the end, and is then checked as a load would: if sotto could run the old file, it must
+ * run the new one.
  */
 #include "base/clean.h"
 #include "base/err.h"
@@ -76,7 +76,7 @@ static void put_head(struct work *work)
     }
 }
 
-/* Writes @tensor, whose rows are at @bytes, a panel at a time. */
+/* Writes @tensor, with its rows at @bytes, a panel at a time. */
 static int put_panels(struct work *work, const struct gguf_tensor *tensor, const uint8_t *bytes)
 {
     const size_t n_panels = tensor->dims[1] / ELEM_PANEL_ROWS;
