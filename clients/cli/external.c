@@ -10,6 +10,7 @@ const struct external cli_external[] = {
     { "doctor", "check this machine: devices, sensors, limits, and what to change" },
     { "inspect", "show what is in a model file and what sotto does with it" },
     { "logits", "show the logits of a model after some tokens" },
+    { "pack", "write a model file in the order in which it is computed" },
     { "perplexity", "measure how well a model predicts a text, and what a format costs" },
     { "plan", "compute the best that a chip can do for a model" },
     { "quantize", "write a model file in fewer bits" },

@@ -55,7 +55,7 @@ static void print_help(FILE *out)
     fprintf(out, "\nenvironment:\n"
                  "  SOTTO_SOCKET   path of the socket, unless --socket is given\n"
                  "  SOTTO_LOG      log levels by topic, such as ipc:debug,stream:info\n"
-                 "  SOTTO_CPU      best instruction set that engines may use: scalar or avx2\n"
+                 "  SOTTO_CPU      best instruction set that engines may use: scalar, avx2 or avx512\n"
                  "\nSee sottod(8) and sotto.json(5).\n");
 }
 

@@ -22,7 +22,8 @@ enum exec_mem_kind { EXEC_MEM_WEIGHT, EXEC_MEM_ROPE, EXEC_MEM_KV, EXEC_MEM_STATE
 struct exec_mem {
     struct list link; /* exec::mems */
     enum exec_mem_kind kind;
-    uint32_t type; /* weights, tables: enum elem_type as stored by the backend */
+    uint32_t type;  /* weights, tables: enum elem_type as stored by the backend */
+    bool in_panels; /* weights: tensor/panel.h */
     uint64_t n_cols;
     uint64_t n_rows;
     uint64_t row_bytes;

@@ -28,4 +28,14 @@ void cpu_bind(struct exec_program *program);
 int cpu_submit(struct exec_program *program, uint32_t n_parts, uint32_t bound_us, uint64_t *ret_ticket);
 int cpu_wait(struct exec *exec, uint64_t ticket, uint32_t timeout_ms);
 
+/* Returns the weights of @mem, which lie at @bytes, for kernels. */
+static inline struct kern_weights cpu_weights(const struct exec_mem *mem, const void *bytes)
+{
+    return (struct kern_weights){ .type = mem->type,
+                                  .n_cols = (uint32_t)mem->n_cols,
+                                  .bytes = bytes,
+                                  .row_bytes = mem->row_bytes,
+                                  .in_panels = mem->in_panels };
+}
+
 #endif

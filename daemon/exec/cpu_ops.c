@@ -9,12 +9,11 @@
 
 static void run_embed(const struct cpu_part *part, uint32_t first, uint32_t n)
 {
-    const struct exec_mem *weight = part->op->weight;
+    const struct kern_weights weights = cpu_weights(part->op->weight, host_of(part->op->weight)->bytes);
 
     for (uint32_t i = first; i < first + n; i++) {
-        part->cpu->kern.unpack(weight->type,
-                               host_of(weight)->bytes + part->program->batch.tokens[i] * weight->row_bytes,
-                               (uint32_t)weight->n_cols, host_slot(part->program, part->op->out, i));
+        kern_unpack_row(&part->cpu->kern, &weights, part->program->batch.tokens[i],
+                        host_slot(part->program, part->op->out, i));
     }
 }
 
@@ -52,10 +51,7 @@ static void run_matmul(const struct cpu_part *part, uint32_t first, uint32_t n)
     const struct exec_program *program = part->program;
     const struct exec_op *op = part->op;
     const struct kern_matmul product = {
-        .type = op->weight->type,
-        .n_cols = (uint32_t)op->weight->n_cols,
-        .weights = host_of(op->weight)->bytes,
-        .weight_bytes = op->weight->row_bytes,
+        .weights = cpu_weights(op->weight, host_of(op->weight)->bytes),
         .acts = host_scratch(program) + part->plan->acts,
         .act_bytes = part->plan->act_bytes,
         .n_rows = exec_op_rows(program, op),

@@ -146,9 +146,11 @@ bool exec_may_import(const struct exec *exec, uint32_t type)
 int exec_import(struct exec *exec, const struct exec_tensor *tensor, struct exec_mem **ret_mem, struct diag *diag)
 {
     const struct elem_info *info = elem_info(tensor->type);
-    struct exec_mem shape = {
-        .kind = EXEC_MEM_WEIGHT, .type = tensor->type, .n_cols = tensor->n_cols, .n_rows = tensor->n_rows
-    };
+    struct exec_mem shape = { .kind = EXEC_MEM_WEIGHT,
+                              .type = tensor->type,
+                              .in_panels = tensor->in_panels,
+                              .n_cols = tensor->n_cols,
+                              .n_rows = tensor->n_rows };
     struct exec_mem *mem;
     int r;
 
@@ -159,7 +161,8 @@ int exec_import(struct exec *exec, const struct exec_tensor *tensor, struct exec
     }
     if (tensor->n_cols == 0 || tensor->n_cols > COLS_MAX || tensor->n_rows == 0 || tensor->n_rows > UINT32_MAX ||
         !elem_row_bytes(tensor->type, tensor->n_cols, &shape.row_bytes) ||
-        !num_mul(shape.row_bytes, tensor->n_rows, &shape.n_bytes)) {
+        !num_mul(shape.row_bytes, tensor->n_rows, &shape.n_bytes) ||
+        (tensor->in_panels && (info->n_block == 1 || tensor->n_rows % ELEM_PANEL_ROWS != 0))) {
         diag_set(diag, "tensor %s of %s has an impossible shape: %llu rows of %llu", tensor->name, info->name,
                  (unsigned long long)tensor->n_rows, (unsigned long long)tensor->n_cols);
         return EXEC_REFUSED;

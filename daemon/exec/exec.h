@@ -39,7 +39,7 @@ extern const struct exec_ops exec_fake;
 struct exec_setup {
     const struct exec_ops *const *backends; /* the choice; NULL ends it */
     const char *backend;                    /* name of one of them: "cpu", "truth", "fake" (tests only) */
-    const char *cpu_mask;                   /* best kernel set allowed: "scalar", "avx2"; "": any */
+    const char *cpu_mask;                   /* best kernel set allowed: "scalar", "avx2", "avx512"; "": any */
     const char *fake_script;                /* "fake": path of its script; "" or NULL: its default rule alone */
     uint32_t n_threads;                     /* 0: from affinity and quota */
 };
@@ -72,6 +72,7 @@ void exec_facts(const struct exec *exec, struct exec_facts *ret_facts);
 struct exec_tensor {
     const char *name; /* for messages */
     uint32_t type;    /* enum elem_type */
+    bool in_panels;   /* the rows are in panels (tensor/panel.h), and a multiple of ELEM_PANEL_ROWS */
     uint64_t n_cols;
     uint64_t n_rows;
     const void *bytes; /* readable until exec_close(); used in place where the backend can */

@@ -22,13 +22,14 @@ static void facts(const struct exec *exec, struct exec_facts *ret_facts)
 static int import(struct exec *exec, struct exec_mem *mem, const void *bytes)
 {
     const struct cpu *cpu = exec->private;
-    const struct exec_mem packed = *mem;
+    const struct kern_weights weights = cpu_weights(mem, bytes);
     int r;
 
     if (mem->type == ELEM_F32) {
         return err_up(host_import(exec, mem, bytes));
     }
     mem->type = ELEM_F32;
+    mem->in_panels = false;
     mem->row_bytes = mem->n_cols * sizeof(float);
     if (!num_mul(mem->row_bytes, mem->n_rows, &mem->n_bytes)) {
         return err_new(-ENOMEM);
@@ -39,8 +40,7 @@ static int import(struct exec *exec, struct exec_mem *mem, const void *bytes)
     }
     host_charge(mem, mem->n_bytes);
     for (uint64_t i = 0; i < mem->n_rows; i++) {
-        cpu->kern.unpack(packed.type, (const uint8_t *)bytes + i * packed.row_bytes, (uint32_t)mem->n_cols,
-                         (float *)(void *)(host_of(mem)->owned + i * mem->row_bytes));
+        kern_unpack_row(&cpu->kern, &weights, (uint32_t)i, (float *)(void *)(host_of(mem)->owned + i * mem->row_bytes));
     }
     return 0;
 }

@@ -51,6 +51,7 @@ struct gguf_tensor {
     uint32_t n_dims;  /* 1 to 4 */
     uint64_t dims[4]; /* fastest first; absent ones are 1 */
     uint32_t type;    /* in elem_info()'s table */
+    bool in_panels;   /* its rows are in panels: tensor/panel.h */
     uint64_t offset;  /* from the beginning of the file */
     uint64_t n_bytes;
 };

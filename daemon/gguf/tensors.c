@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/num.h"
 #include "gguf/parse.h"
+#include "tensor/panel.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -37,6 +38,11 @@ static int size_tensor(struct parse *parse, struct gguf_tensor *tensor)
         if (tensor->dims[i] == 0) {
             return refuse_tensor(parse, tensor, "has a dimension of 0");
         }
+    }
+    if (tensor->in_panels && (info->n_block == 1 || tensor->n_dims != 2 || tensor->dims[1] % ELEM_PANEL_ROWS != 0)) {
+        snprintf(why, sizeof(why), "is packed in panels of %d rows, for which its type or shape is wrong",
+                 ELEM_PANEL_ROWS);
+        return refuse_tensor(parse, tensor, why);
     }
     if (!elem_row_bytes(tensor->type, tensor->dims[0], &n_bytes)) {
         snprintf(why, sizeof(why), "its rows of %" PRIu64 " elements are not a whole number of %s blocks of %u",
@@ -77,6 +83,8 @@ static int parse_tensor(struct parse *parse, struct gguf_tensor *tensor)
         tensor->dims[i] = i < tensor->n_dims ? cursor_u64(cursor) : 1;
     }
     tensor->type = cursor_u32(cursor);
+    tensor->in_panels = tensor->type & ELEM_PANELS;
+    tensor->type &= ~ELEM_PANELS;
     tensor->offset = cursor_u64(cursor);
     if (cursor->failed) {
         return parse_short(parse, "directory row of tensor", i_tensor);

@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "base/num.h"
 #include "gguf/parse.h"
+#include "tensor/panel.h"
 #include "tensor/shape.h"
 #include <assert.h>
 #include <errno.h>
@@ -20,6 +21,7 @@
 
 #define VERSION        3
 #define ALIGN          32 /* of data: the default of files without the key general.alignment */
+#define ALIGN_MAX      4096
 #define ALIGN_KEY      "general.alignment"
 #define HEAD_BYTES_MAX (1u << 30)
 #define TENSORS_MAX    (1u << 20)
@@ -32,6 +34,8 @@ struct gguf_writer {
     uint64_t n_keys;
     uint64_t n_tensors;
     uint64_t data_bytes; /* offset of the next tensor */
+    uint32_t align;      /* of the data */
+    bool puts_align;     /* its key is being put */
     int fault;           /* the first one */
     struct diag wrong;   /* why a key or tensor breaks the format */
 
@@ -56,6 +60,7 @@ int gguf_writer_create(struct gguf_writer **ret_writer)
     buf_init(&writer->sizes, MEM_FILE, TENSORS_MAX * sizeof(uint64_t));
     map_init(&writer->names, MEM_FILE);
     writer->fd = -1;
+    writer->align = ALIGN;
     *ret_writer = writer;
     return 0;
 }
@@ -154,8 +159,8 @@ static void take_name(struct gguf_writer *writer, char mark, struct gguf_text na
 
 static void put_name(struct gguf_writer *writer, struct gguf_text name, enum gguf_type type)
 {
-    if (name.n == strlen(ALIGN_KEY) && memcmp(name.bytes, ALIGN_KEY, name.n) == 0) {
-        diag_set(&writer->wrong, "the key " ALIGN_KEY " is reserved: data is aligned to %d bytes", ALIGN);
+    if (name.n == strlen(ALIGN_KEY) && memcmp(name.bytes, ALIGN_KEY, name.n) == 0 && !writer->puts_align) {
+        diag_set(&writer->wrong, "the key " ALIGN_KEY " is reserved: the writer puts it itself");
     }
     take_name(writer, 'k', name);
     put_string(writer, &writer->keys, name.bytes, name.n);
@@ -233,6 +238,15 @@ void gguf_put_key(struct gguf_writer *writer, const struct gguf_key *key)
     put(writer, &writer->keys, key->value, key->n_value);
 }
 
+void gguf_writer_align(struct gguf_writer *writer, uint32_t align)
+{
+    assert(align >= ALIGN && align <= ALIGN_MAX && (align & (align - 1)) == 0 && writer->n_tensors == 0);
+    writer->align = align;
+    writer->puts_align = true;
+    gguf_put_u32(writer, ALIGN_KEY, align);
+    writer->puts_align = false;
+}
+
 void gguf_put_tensor(struct gguf_writer *writer, struct gguf_text name, uint32_t type, uint32_t n_dims,
                      const uint64_t *dims)
 {
@@ -240,7 +254,8 @@ void gguf_put_tensor(struct gguf_writer *writer, struct gguf_text name, uint32_t
     uint64_t n_bytes;
 
     take_name(writer, 't', name);
-    if (!shape_make(&shape, type, n_dims, dims) || shape_bytes(&shape) > INT64_MAX - ALIGN - writer->data_bytes) {
+    if (!shape_make(&shape, type & ~ELEM_PANELS, n_dims, dims) ||
+        shape_bytes(&shape) > INT64_MAX - ALIGN_MAX - writer->data_bytes) {
         diag_set(&writer->wrong, "tensor %.*s: no such type, or rows that are not whole blocks of it",
                  (int)num_min(name.n, 64), name.bytes);
         return;
@@ -254,7 +269,7 @@ void gguf_put_tensor(struct gguf_writer *writer, struct gguf_text name, uint32_t
     put_u32(writer, &writer->directory, type);
     put_u64(writer, &writer->directory, writer->data_bytes);
     put(writer, &writer->sizes, &n_bytes, sizeof(n_bytes));
-    writer->data_bytes += num_div_up(n_bytes, ALIGN) * ALIGN;
+    writer->data_bytes += num_div_up(n_bytes, writer->align) * writer->align;
     writer->n_tensors++;
 }
 
@@ -279,9 +294,9 @@ static void write_all(struct gguf_writer *writer, const void *bytes, size_t n)
 
 static void pad(struct gguf_writer *writer, uint64_t n_written)
 {
-    static const uint8_t zeros[ALIGN];
+    static const uint8_t zeros[ALIGN_MAX];
 
-    write_all(writer, zeros, (size_t)(num_div_up(n_written, ALIGN) * ALIGN - n_written));
+    write_all(writer, zeros, (size_t)(num_div_up(n_written, writer->align) * writer->align - n_written));
 }
 
 static uint64_t size_at(const struct gguf_writer *writer, uint64_t i)

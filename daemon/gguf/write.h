@@ -1,10 +1,10 @@
 /*
  * Write: a model file from keys, a directory of tensors, and their data
  *
- * It writes version 3, little endian, with data aligned to 32 bytes. The order of calls is gguf_writer_create(), keys
- * and tensors in any order, gguf_writer_begin(), the data of all tensors in the order that they were added, and
- * gguf_writer_finish(). The file appears under its name whole, at the end, or not at all: until then it has no name, or
- * is PATH.PID.part where the file system does not support files without a name.
+ * It writes version 3, little endian, with data aligned to 32 bytes unless told otherwise. The order of calls is
+ * gguf_writer_create(), keys and tensors in any order, gguf_writer_begin(), the data of all tensors in the order that
+ * they were added, and gguf_writer_finish(). The file appears under its name whole, at the end, or not at all: until
+ * then it has no name, or is PATH.PID.part where the file system does not support files without a name.
  *
  * Adding a key or tensor fails only without memory; gguf_writer_begin() reports this failure, so that a long list of
  * keys need not be checked one by one. It also refuses keys and tensors that break the format: an empty name, a name
@@ -45,7 +45,10 @@ void gguf_put_key(struct gguf_writer *writer, const struct gguf_key *key);
 
 /* ---- tensors ---- */
 
-/* @dims [n_dims], fastest first. */
+/* Aligns the data to @align bytes, a power of 2 from 32 to 4096, and puts the key that says so. Before any tensor. */
+void gguf_writer_align(struct gguf_writer *writer, uint32_t align);
+
+/* @dims [n_dims], fastest first. @type: an elem_type, with ELEM_PANELS if the data are panels (tensor/panel.h). */
 void gguf_put_tensor(struct gguf_writer *writer, struct gguf_text name, uint32_t type, uint32_t n_dims,
                      const uint64_t *dims);
 

@@ -10,6 +10,7 @@
  */
 #include "kern/avx2_block.h"
 #include "kern/set.h"
+#include "tensor/panel.h"
 
 #include <stdbool.h>
 
@@ -30,7 +31,7 @@ AVX2_INLINE struct kern_act_row act_row(const struct tile *tile, enum kern_act a
 {
     const char *rows = tile->op->acts;
 
-    return kern_act_at(act, tile->op->n_cols, rows + (size_t)(tile->row + t) * tile->op->act_bytes);
+    return kern_act_at(act, tile->op->weights.n_cols, rows + (size_t)(tile->row + t) * tile->op->act_bytes);
 }
 
 AVX2_INLINE __m256i load(const void *place)
@@ -281,50 +282,72 @@ static const struct avx2_format *format_of(uint32_t type)
     return kern_act_of(type) == KERN_ACT_Q32 ? &avx2_small_formats[type] : &avx2_super_formats[type];
 }
 
-/* Multiplies the weight rows at @rows with @n_rows activation rows from @row on, into @acc. */
-static void panel_by_group(const struct kern_matmul *op, const uint8_t *const rows[PANEL_ROWS], uint32_t row,
-                           uint32_t n_rows, float (*acc)[PANEL_ROWS])
+/* Up to eight neighbouring weight rows; where fewer exist, the last one is repeated. */
+struct weight_rows {
+    uint32_t first;
+    uint32_t n;
+    uint8_t spread[PANEL_ROWS][ELEM_PANEL_BLOCK_MAX]; /* their blocks, if the weights come in panels of sixteen */
+};
+
+static uint32_t row_of(const struct weight_rows *rows, uint32_t i)
 {
-    const struct elem_info *info = elem_info(op->type);
-    const struct avx2_format *format = format_of(op->type);
+    return rows->first + (i < rows->n ? i : rows->n - 1);
+}
+
+/* Writes where the blocks from column @col on of @rows are: as many as a panel of this set holds. */
+static void find_blocks(const struct kern_matmul *op, struct weight_rows *rows, uint32_t col,
+                        const uint8_t *at[PANEL_ROWS])
+{
+    const struct elem_info *info = elem_info(op->weights.type);
+    const uint8_t *weights = op->weights.bytes;
+
+    for (uint32_t i = 0; i < PANEL_ROWS; i++) {
+        const uint32_t w = row_of(rows, i);
+        const uint32_t lane = w % ELEM_PANEL_ROWS;
+
+        if (op->weights.in_panels) {
+            panel_row(op->weights.type, weights + (w - lane) * op->weights.row_bytes, op->weights.n_cols, lane, col,
+                      rows->spread[i]);
+            at[i] = rows->spread[i];
+        } else {
+            at[i] = weights + w * op->weights.row_bytes + (size_t)col / info->n_block * info->n_bytes;
+        }
+    }
+}
+
+/* Multiplies @rows with @n_rows activation rows from @row on, into @acc. */
+static void panel_by_group(const struct kern_matmul *op, struct weight_rows *rows, uint32_t row, uint32_t n_rows,
+                           float (*acc)[PANEL_ROWS])
+{
+    const struct elem_info *info = elem_info(op->weights.type);
+    const struct avx2_format *format = format_of(op->weights.type);
     const uint8_t *at[PANEL_ROWS];
     struct panel panel;
     struct tile tile = { .panel = &panel, .op = op };
 
     memset(acc, 0, n_rows * sizeof(acc[0]));
-    memcpy(at, rows, sizeof(at));
-    for (uint32_t col = 0; col < op->n_cols; col += PANEL_COLS) {
-        const uint32_t n_cols = op->n_cols - col < PANEL_COLS ? op->n_cols - col : PANEL_COLS;
+    for (uint32_t col = 0; col < op->weights.n_cols; col += PANEL_COLS) {
+        const uint32_t n_cols = op->weights.n_cols - col < PANEL_COLS ? op->weights.n_cols - col : PANEL_COLS;
         uint32_t r = 0;
 
+        find_blocks(op, rows, col, at);
         format->open(&panel, at, n_cols / info->n_block);
         tile.col = col;
         tile.n_blocks = n_cols / info->n_block;
         for (; r + TILE_ROWS <= n_rows; r += TILE_ROWS) {
             tile.row = row + r;
             tile.acc = &acc[r];
-            tiles[op->type].four(&tile);
+            tiles[op->weights.type].four(&tile);
         }
         for (; r < n_rows; r++) {
             tile.row = row + r;
             tile.acc = &acc[r];
-            tiles[op->type].one(&tile);
-        }
-        for (uint32_t i = 0; i < PANEL_ROWS; i++) {
-            at[i] += (size_t)n_cols / info->n_block * info->n_bytes;
+            tiles[op->weights.type].one(&tile);
         }
     }
 }
 
-/* Writes where the rows of the panel at weight row @w begin; those missing at the end of the matrix repeat the last. */
-static void panel_rows(const struct kern_matmul *op, uint32_t w, uint32_t n, const uint8_t *rows[PANEL_ROWS])
-{
-    for (uint32_t i = 0; i < PANEL_ROWS; i++) {
-        rows[i] = (const uint8_t *)op->weights + (w + (i < n ? i : n - 1)) * op->weight_bytes;
-    }
-}
-
-static void panel_by_all(const struct kern_matmul *op, const uint8_t *const rows[PANEL_ROWS], uint32_t w, uint32_t n)
+static void panel_by_all(const struct kern_matmul *op, struct weight_rows *rows)
 {
     _Alignas(32) float acc[GROUP_ROWS][PANEL_ROWS];
 
@@ -333,35 +356,43 @@ static void panel_by_all(const struct kern_matmul *op, const uint8_t *const rows
 
         panel_by_group(op, rows, row, n_rows, acc);
         for (uint32_t r = 0; r < n_rows; r++) {
-            memcpy(op->out + (row + r) * op->out_stride + w, acc[r], n * sizeof(float));
+            memcpy(op->out + (row + r) * op->out_stride + rows->first, acc[r], rows->n * sizeof(float));
         }
     }
+}
+
+/* Multiplies @rows with the only activation row. */
+static void rows_by_one(const struct kern_matmul *op, struct weight_rows *rows)
+{
+    const struct kern_act_row act = kern_act_at(kern_act_of(op->weights.type), op->weights.n_cols, op->acts);
+    const uint8_t *at[PANEL_ROWS];
+    float out[PANEL_ROWS];
+
+    find_blocks(op, rows, 0, at);
+    format_of(op->weights.type)->one(at, op->weights.n_cols, &act, out);
+    memcpy(op->out + rows->first, out, rows->n * sizeof(float));
 }
 
 static void matmul_blocks(const struct kern_matmul *op, uint32_t first, uint32_t n)
 {
-    const struct kern_act_row act = kern_act_at(kern_act_of(op->type), op->n_cols, op->acts);
-    const uint8_t *rows[PANEL_ROWS];
-    float out[PANEL_ROWS];
+    struct weight_rows rows;
 
     for (uint32_t w = first; w < first + n; w += PANEL_ROWS) {
-        const uint32_t n_weights = first + n - w < PANEL_ROWS ? first + n - w : PANEL_ROWS;
-
-        panel_rows(op, w, n_weights, rows);
-        if (op->n_rows == 1) {
-            format_of(op->type)->one(rows, op->n_cols, &act, out);
-            memcpy(op->out + w, out, n_weights * sizeof(float));
+        rows.first = w;
+        rows.n = first + n - w < PANEL_ROWS ? first + n - w : PANEL_ROWS;
+        if (op->n_rows == 1 && !op->weights.in_panels) {
+            rows_by_one(op, &rows);
         } else {
-            panel_by_all(op, rows, w, n_weights);
+            panel_by_all(op, &rows);
         }
     }
 }
 
-static void matmul(const struct kern_matmul *op, uint32_t first, uint32_t n)
+void avx2_matmul(const struct kern_matmul *op, uint32_t first, uint32_t n)
 {
-    if (kern_act_of(op->type) == KERN_ACT_F32) {
+    if (kern_act_of(op->weights.type) == KERN_ACT_F32) {
         avx2_matmul_floats(op, first, n);
-    } else if (format_of(op->type)->open) {
+    } else if (format_of(op->weights.type)->open) {
         matmul_blocks(op, first, n);
     } else {
         ref_matmul(op, first, n); /* this set has no kernels for the format */
@@ -370,5 +401,5 @@ static void matmul(const struct kern_matmul *op, uint32_t first, uint32_t n)
 
 void kern_fill_avx2_dot(struct kern_ops *ops)
 {
-    ops->matmul = matmul;
+    ops->matmul = avx2_matmul;
 }

@@ -140,10 +140,10 @@ static void run(uint32_t type, uint32_t n_rows, uint32_t n_acts, const struct ti
  * first row that is left. */
 static uint32_t rows_by(const struct kern_matmul *op, uint32_t w, uint32_t n_rows, uint32_t n_acts, uint32_t row)
 {
-    struct tile tile = { .n_cols = op->n_cols };
+    struct tile tile = { .n_cols = op->weights.n_cols };
 
     for (uint32_t i = 0; i < n_rows; i++) {
-        tile.weights[i] = (const uint8_t *)op->weights + (w + i) * op->weight_bytes;
+        tile.weights[i] = (const uint8_t *)op->weights.bytes + (w + i) * op->weights.row_bytes;
     }
     for (; row + n_acts <= op->n_rows; row += n_acts) {
         for (uint32_t t = 0; t < n_acts; t++) {
@@ -152,7 +152,7 @@ static uint32_t rows_by(const struct kern_matmul *op, uint32_t w, uint32_t n_row
             tile.acts[t] = (const float *)(const void *)acts;
             tile.out[t] = op->out + (row + t) * op->out_stride + w;
         }
-        run(op->type, n_rows, n_acts, &tile);
+        run(op->weights.type, n_rows, n_acts, &tile);
     }
     return row;
 }

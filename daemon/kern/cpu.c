@@ -17,7 +17,9 @@
 uint32_t cpu_decode(const struct cpu_words *words)
 {
     const uint32_t osxsave_and_avx = 1u << 27 | 1u << 28;
+    const uint32_t avx512 = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31; /* F, DQ, BW, VL */
     const uint64_t xmm_and_ymm = 0x6;
+    const uint64_t masks_and_zmm = 0xe0;
     uint32_t cpu = 0;
 
     if ((words->leaf1_ecx & osxsave_and_avx) != osxsave_and_avx || (words->xcr0 & xmm_and_ymm) != xmm_and_ymm) {
@@ -29,8 +31,15 @@ uint32_t cpu_decode(const struct cpu_words *words)
     if (words->leaf1_ecx & 1u << 29) {
         cpu |= CPU_F16C;
     }
-    if (words->max_leaf >= 7 && words->leaf7_ebx & 1u << 5) {
+    if (words->max_leaf < 7) {
+        return cpu;
+    }
+    if (words->leaf7_ebx & 1u << 5) {
         cpu |= CPU_AVX2;
+    }
+    if ((words->leaf7_ebx & avx512) == avx512 && (words->xcr0 & masks_and_zmm) == masks_and_zmm) {
+        cpu |= CPU_AVX512;
+        cpu |= words->leaf7_ecx & 1u << 11 ? CPU_VNNI : 0;
     }
     return cpu;
 }
@@ -51,6 +60,7 @@ uint32_t cpu_detect(void)
     if (words.max_leaf >= 7) {
         __cpuid_count(7, 0, a, b, c, d);
         words.leaf7_ebx = b;
+        words.leaf7_ecx = c;
     }
     if (words.leaf1_ecx & osxsave) {
         uint32_t low, high;
@@ -73,6 +83,7 @@ bool cpu_mask(const char *name, uint32_t *ret_mask)
         { "", UINT32_MAX },
         { "scalar", 0 },
         { "avx2", CPU_AVX2 | CPU_FMA | CPU_F16C },
+        { "avx512", CPU_AVX2 | CPU_FMA | CPU_F16C | CPU_AVX512 | CPU_VNNI },
     };
 
     for (size_t i = 0; i < COUNTOF(sets); i++) {

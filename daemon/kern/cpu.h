@@ -14,6 +14,8 @@ enum cpu_bit {
     CPU_AVX2 = 1u << 0,
     CPU_FMA = 1u << 1,
     CPU_F16C = 1u << 2,
+    CPU_AVX512 = 1u << 3, /* F, BW, DQ and VL */
+    CPU_VNNI = 1u << 4,   /* AVX512_VNNI */
 };
 
 /* Answers of cpuid and xgetbv; separate from the detection so that tests can pass their own. */
@@ -21,6 +23,7 @@ struct cpu_words {
     uint32_t max_leaf;
     uint32_t leaf1_ecx;
     uint32_t leaf7_ebx;
+    uint32_t leaf7_ecx;
     uint64_t xcr0; /* 0 if the system does not use xsave */
 };
 
@@ -31,8 +34,8 @@ uint32_t cpu_decode(const struct cpu_words *words);
 uint32_t cpu_detect(void);
 
 /*
- * Gives the bits that the set @name may use: "" all, "scalar" none, "avx2". Returns false if there is no such set;
- * *ret_mask is then untouched. Pass `cpu_detect() & mask` to kern_choose().
+ * Gives the bits that the set @name may use: "" all, "scalar" none, "avx2", "avx512". Returns false if there is no such
+ * set; *ret_mask is then untouched. Pass `cpu_detect() & mask` to kern_choose().
  */
 bool cpu_mask(const char *name, uint32_t *ret_mask);
 

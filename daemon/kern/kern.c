@@ -28,9 +28,19 @@ static void fill_avx2(struct kern_ops *ops)
 }
 #endif
 
+#ifdef HAVE_KERN_AVX512
+/* The other slots stay avx2's. */
+static void fill_avx512(struct kern_ops *ops)
+{
+    ops->name = "avx512";
+    kern_fill_avx512_dot(ops);
+}
+#endif
+
 void kern_choose(struct kern_ops *ops, uint32_t cpu)
 {
     const uint32_t avx2 = CPU_AVX2 | CPU_FMA | CPU_F16C;
+    const uint32_t avx512 = CPU_AVX512 | CPU_VNNI;
 
     fill_ref(ops);
     if ((cpu & avx2) != avx2) {
@@ -38,5 +48,10 @@ void kern_choose(struct kern_ops *ops, uint32_t cpu)
     }
 #ifdef HAVE_KERN_AVX2
     fill_avx2(ops);
+#endif
+#ifdef HAVE_KERN_AVX512
+    if ((cpu & avx512) == avx512) {
+        fill_avx512(ops);
+    }
 #endif
 }

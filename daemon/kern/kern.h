@@ -81,8 +81,7 @@
 #define SOTTO_KERN_KERN_H
 
 #include "kern/cpu.h"
-#include "tensor/block.h"
-#include "tensor/type.h"
+#include "tensor/panel.h"
 #include <stdbool.h>
 
 #define KERN_PAGE_TOK  16             /* positions of a KV page, and of a step of the one-pass softmax */
@@ -135,14 +134,20 @@ static inline struct kern_act_row kern_act_at(enum kern_act act, uint32_t n_cols
     return pieces;
 }
 
+/* A matrix of weights, as in the file. */
+struct kern_weights {
+    uint32_t type;     /* one that computes */
+    uint32_t n_cols;   /* elements of a row; whole blocks */
+    const void *bytes; /* [n_weight_rows][n_cols]; no alignment needed */
+    size_t row_bytes;  /* stride of a row */
+    bool in_panels;    /* the weights are panels (panel.h), a whole number; panel p begins where row 16 p would */
+};
+
 /* out[r][w] = weight row w . activation row r, for all r and the weight rows of the range. */
 struct kern_matmul {
-    uint32_t type;       /* of the weights; one that computes */
-    uint32_t n_cols;     /* elements of a row; whole blocks */
-    const void *weights; /* [n_weight_rows][n_cols], as in the file; no alignment needed */
-    size_t weight_bytes; /* stride of a weight row */
-    const void *acts;    /* [n_rows][n_cols] in form kern_act_of(type); Q32, Q256: aligned to KERN_ACT_ALIGN */
-    size_t act_bytes;    /* stride of an activation row */
+    struct kern_weights weights;
+    const void *acts; /* [n_rows][n_cols] in form kern_act_of(type); Q32, Q256: aligned to KERN_ACT_ALIGN */
+    size_t act_bytes; /* stride of an activation row */
     uint32_t n_rows;
     float *out;        /* [n_rows][out_stride], weight row w in column w */
     size_t out_stride; /* floats */
@@ -327,6 +332,9 @@ struct kern_ops {
     /* Returns the index of the largest, the lowest among equals; NaN never wins. @n if nothing is above -infinity. */
     uint32_t (*argmax)(const float *x, uint32_t n);
 };
+
+/* Writes row @row of @weights as floats to @out [n_cols]. */
+void kern_unpack_row(const struct kern_ops *ops, const struct kern_weights *weights, uint32_t row, float *out);
 
 /*
  * Fills the table from the plainest kernels up; @cpu holds the bits of the processor (cpu_detect()), less those that

@@ -38,6 +38,24 @@ size_t kern_act_bytes(enum kern_act act, uint32_t n_cols)
     return (n_bytes + KERN_ACT_ALIGN - 1) / KERN_ACT_ALIGN * KERN_ACT_ALIGN;
 }
 
+void kern_unpack_row(const struct kern_ops *ops, const struct kern_weights *weights, uint32_t row, float *out)
+{
+    const uint8_t *bytes = weights->bytes;
+    const uint32_t lane = row % ELEM_PANEL_ROWS;
+    uint8_t blocks[ELEM_PANEL_BLOCK_MAX];
+
+    if (!weights->in_panels) {
+        ops->unpack(weights->type, bytes + row * weights->row_bytes, weights->n_cols, out);
+        return;
+    }
+    bytes += (row - lane) * weights->row_bytes;
+    for (uint32_t col = 0; col < weights->n_cols; col += ELEM_PANEL_COLS) {
+        const uint32_t n_blocks = panel_row(weights->type, bytes, weights->n_cols, lane, col, blocks);
+
+        ops->unpack(weights->type, blocks, n_blocks * elem_info(weights->type)->n_block, out + col);
+    }
+}
+
 size_t kern_kv_page_bytes(enum kern_kv kv, uint32_t n_kv_heads, uint32_t head_dim)
 {
     return 2 * n_kv_heads * kv_head_bytes(kv, head_dim);

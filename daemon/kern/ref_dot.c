@@ -5,6 +5,7 @@
 #include "kern/ref_block.h"
 #include "kern/ref_sum.h"
 #include "kern/set.h"
+#include "tensor/panel.h"
 
 #include <assert.h>
 #include <math.h>
@@ -108,21 +109,17 @@ static float add_super(const struct ref_super *block, const struct kern_act_row 
     return fmaf(-(block->dmin * act->d[b]), (float)sum_min, acc);
 }
 
-/* Computes weight row @w for all activation rows; the accumulators live in the output. */
-static void row_in_blocks(const struct kern_matmul *op, uint32_t w)
+/* Adds @n_blocks blocks of weight row @w, the first of which is block @first of the row, to all its products. */
+static void add_blocks(const struct kern_matmul *op, uint32_t w, uint32_t first, uint32_t n_blocks,
+                       const uint8_t *bytes)
 {
-    const ref_small_fn read_small = ref_small_reader(op->type);
-    const ref_super_fn read_super = ref_super_reader(op->type);
-    const struct elem_info *info = elem_info(op->type);
-    const enum kern_act form = kern_act_of(op->type);
-    const uint8_t *bytes = (const uint8_t *)op->weights + w * op->weight_bytes;
+    const ref_small_fn read_small = ref_small_reader(op->weights.type);
+    const ref_super_fn read_super = ref_super_reader(op->weights.type);
+    const enum kern_act form = kern_act_of(op->weights.type);
     struct ref_small small;
     struct ref_super super;
 
-    for (uint32_t r = 0; r < op->n_rows; r++) {
-        op->out[r * op->out_stride + w] = 0.0f;
-    }
-    for (uint32_t b = 0; b < op->n_cols / info->n_block; b++, bytes += info->n_bytes) {
+    for (uint32_t b = first; b < first + n_blocks; b++, bytes += elem_info(op->weights.type)->n_bytes) {
         if (read_small) {
             read_small(bytes, &small);
         } else {
@@ -130,11 +127,34 @@ static void row_in_blocks(const struct kern_matmul *op, uint32_t w)
         }
         for (uint32_t r = 0; r < op->n_rows; r++) {
             const char *row = (const char *)op->acts + r * op->act_bytes;
-            const struct kern_act_row act = kern_act_at(form, op->n_cols, row);
+            const struct kern_act_row act = kern_act_at(form, op->weights.n_cols, row);
             float *acc = &op->out[r * op->out_stride + w];
 
             *acc = read_small ? add_small(&small, &act, b, *acc) : add_super(&super, &act, b, *acc);
         }
+    }
+}
+
+/* Computes weight row @w for all activation rows; the accumulators live in the output. */
+static void row_in_blocks(const struct kern_matmul *op, uint32_t w)
+{
+    const uint32_t n_block = elem_info(op->weights.type)->n_block;
+    const uint32_t row = w % ELEM_PANEL_ROWS;
+    uint8_t bytes[ELEM_PANEL_BLOCK_MAX];
+
+    for (uint32_t r = 0; r < op->n_rows; r++) {
+        op->out[r * op->out_stride + w] = 0.0f;
+    }
+    if (!op->weights.in_panels) {
+        add_blocks(op, w, 0, op->weights.n_cols / n_block,
+                   (const uint8_t *)op->weights.bytes + w * op->weights.row_bytes);
+        return;
+    }
+    for (uint32_t col = 0; col < op->weights.n_cols; col += ELEM_PANEL_COLS) {
+        const uint8_t *panel = (const uint8_t *)op->weights.bytes + (w - row) * op->weights.row_bytes;
+        const uint32_t n_blocks = panel_row(op->weights.type, panel, op->weights.n_cols, row, col, bytes);
+
+        add_blocks(op, w, col / n_block, n_blocks, bytes);
     }
 }
 
@@ -154,17 +174,17 @@ static void floats_of(uint32_t type, const uint8_t *row, uint32_t at, uint32_t n
 
 static void row_of_floats(const struct kern_matmul *op, uint32_t w)
 {
-    const uint8_t *bytes = (const uint8_t *)op->weights + w * op->weight_bytes;
+    const uint8_t *bytes = (const uint8_t *)op->weights.bytes + w * op->weights.row_bytes;
     float weights[REF_LANES];
 
     for (uint32_t r = 0; r < op->n_rows; r++) {
         const float *x = (const float *)(const void *)((const char *)op->acts + r * op->act_bytes);
         struct ref_sum sum = { { 0 } };
 
-        for (uint32_t at = 0; at < op->n_cols; at += REF_LANES) {
-            uint32_t n = op->n_cols - at < REF_LANES ? op->n_cols - at : REF_LANES;
+        for (uint32_t at = 0; at < op->weights.n_cols; at += REF_LANES) {
+            uint32_t n = op->weights.n_cols - at < REF_LANES ? op->weights.n_cols - at : REF_LANES;
 
-            floats_of(op->type, bytes, at, n, weights);
+            floats_of(op->weights.type, bytes, at, n, weights);
             ref_sum_add(&sum, weights, x + at, n);
         }
         op->out[r * op->out_stride + w] = ref_sum_join(&sum);
@@ -173,7 +193,7 @@ static void row_of_floats(const struct kern_matmul *op, uint32_t w)
 
 void ref_matmul(const struct kern_matmul *op, uint32_t first, uint32_t n)
 {
-    const bool in_blocks = kern_act_of(op->type) != KERN_ACT_F32;
+    const bool in_blocks = kern_act_of(op->weights.type) != KERN_ACT_F32;
 
     for (uint32_t w = first; w < first + n; w++) {
         if (in_blocks) {

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "model/arch.h"
 #include "model/missing.h"
+#include "tensor/panel.h"
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
@@ -166,9 +167,15 @@ static int import(const struct binder *binder, const struct arch_tensor *row, co
                  (unsigned long long)tensor->dims[0]);
         return MODEL_REFUSED;
     }
+    if (tensor->in_panels && dim_size(binder->params, row->first) % ELEM_PANEL_ROWS != 0) {
+        diag_set(binder->diag, "tensor %s is packed, and its parts are no whole panels; use the file that was packed",
+                 name);
+        return MODEL_REFUSED;
+    }
     r = exec_import(binder->exec,
                     &(struct exec_tensor){ .name = name,
                                            .type = tensor->type,
+                                           .in_panels = tensor->in_panels,
                                            .n_cols = tensor->dims[0],
                                            .n_rows = n_part ? n_part : tensor->dims[1],
                                            .bytes = binder->file + tensor->offset +

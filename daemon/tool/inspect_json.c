@@ -51,6 +51,7 @@ static json_t *tensors_of(const struct survey *survey)
         }
         json_object_set_new(object, "name", text_of(tensor->name));
         json_object_set_new(object, "type", json_string(elem_info(tensor->type)->name));
+        json_object_set_new(object, "in_panels", json_boolean(tensor->in_panels));
         json_object_set_new(object, "dims", dims);
         json_object_set_new(object, "bytes", tool_number(tensor->n_bytes));
         json_object_set_new(object, "offset", tool_number(tensor->offset));

@@ -136,7 +136,7 @@ static void show_tensors(const struct survey *survey, FILE *out)
         fprintf(out, "  %-7s %-6s %-18s %12" PRIu64 "  ", survey_use(survey, tensor), info ? info->name : "?", dims,
                 tensor->n_bytes);
         put(out, tensor->name);
-        fputs("\n", out);
+        fputs(tensor->in_panels ? " (in panels)\n" : "\n", out);
     }
 }
 

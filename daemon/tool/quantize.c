@@ -98,6 +98,10 @@ static bool may_read_all(struct work *work)
     for (size_t i = 0; i < gguf_n_tensors(work->file.gguf); i++) {
         const struct gguf_tensor *tensor = gguf_tensor_at(work->file.gguf, i);
 
+        if (tensor->in_panels) {
+            diag_set(&work->diag, "the file is packed for computing; quantize the file that it was made of");
+            return false;
+        }
         if (type_of(work, tensor) != tensor->type && !elem_info(tensor->type)->computes) {
             diag_set(&work->diag, "tensor %.*s has the format %s, which sotto can't read", (int)tensor->name.n,
                      tensor->name.bytes, elem_info(tensor->type)->name);

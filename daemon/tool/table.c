@@ -10,6 +10,7 @@ const struct tool *const tools[] = {
     &tool_doctor,
     &tool_inspect,
     &tool_logits,
+    &tool_pack,
     &tool_perplexity,
     &tool_plan,
     &tool_quantize,

@@ -13,6 +13,7 @@ extern const struct tool tool_convert;
 extern const struct tool tool_doctor;
 extern const struct tool tool_inspect;
 extern const struct tool tool_logits;
+extern const struct tool tool_pack;
 extern const struct tool tool_perplexity;
 extern const struct tool tool_plan;
 extern const struct tool tool_quantize;

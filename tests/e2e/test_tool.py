@@ -350,6 +350,30 @@ def a_copy_in_f32_gives_the_same_logits():
 
 
 @fact
+def a_packed_file_is_as_large_and_gives_the_same_logits_by_both_backends():
+    for name in ["stories260K-q4_0", "stories260K-q8_0", "stories260K-wide-q4_k_m", "stories260K-wide-q5_k"]:
+        source = truth(f"models/{name}.gguf")
+        words = ["--tokens", "1,403,407,261,378", "--file"]
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "packed.gguf")
+            reported = answer("pack", source, path)
+            shown, before = answer("inspect", path), answer("inspect", source)
+
+            equal(shown["verdict"]["runs"], True, shown["verdict"])
+            equal(shown["tensor_bytes"], before["tensor_bytes"])
+            equal(shown["formats"], before["formats"])
+            equal(sum(t["in_panels"] for t in shown["tensors"]), reported["tensors_packed"])
+            holds(reported["tensors_packed"] > 5, reported)
+            for backend in ["cpu", "truth"]:
+                equal(answer("logits", "--backend", backend, *words, path),
+                      answer("logits", "--backend", backend, *words, source))
+            code, _, err = sotto("quantize", path, os.path.join(folder, "out.gguf"), "Q4_0")
+            equal((code, "quantize the file that it was made of" in err), (1, True), err)
+            code, _, err = sotto("pack", source, path)
+            equal((code, "exists already; --force replaces it" in err), (1, True), err)
+
+
+@fact
 def a_file_that_is_there_is_replaced_with_force_only():
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "out.gguf")

@@ -115,6 +115,14 @@ def quantize_makes_a_whole_file_or_none():
 
 
 @fact
+def pack_makes_a_whole_file_or_none():
+    out = os.path.join(FOLDER.name, "out.gguf")
+    all_files("pack", lambda path: ["--force", path, out], lambda path, verdict, code: verdict == "load" and code)
+    left = [name for name in os.listdir(FOLDER.name) if name.endswith(".part")]
+    holds(not left, left)
+
+
+@fact
 def a_plan_is_made_or_a_sentence():
     all_files("plan", lambda path: [path, "--bandwidth", "34GB/s", "--memory", "4GB"],
               lambda path, verdict, code: verdict == "load" and code)

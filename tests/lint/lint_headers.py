@@ -16,7 +16,9 @@ from lint import Finding, Sample
 BUILD = sys.argv[1] if len(sys.argv) > 1 else os.path.join(lint.ROOT, "build", "plain")
 FOLDERS = [".", "daemon", "driver-shim", "tests/unit", "tests/unit/gguf", "tests/shim", "tests/sim", "clients/libsotto",
            "clients"]
-SETS = {"avx2": ["-mavx2", "-mfma", "-mf16c"]}  # headers of an instruction set begin with its name
+AVX2 = ["-mavx2", "-mfma", "-mf16c"]
+AVX512 = AVX2 + ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mavx512vnni"]
+SETS = {"avx2": AVX2, "avx512": AVX512}  # headers of an instruction set begin with its name
 LIBRARIES = ["libprotobuf-c", "libuv", "jansson", "libpcre2-8", "libutf8proc", "libsystemd", "libdrm", "check"]
 
 

@@ -3,8 +3,10 @@
  *
  * This is the list of O01: sizes that wrap, divide by zero, or exceed the file.
  */
+#include "base/clean.h"
 #include "failed_alloc.h"
 #include "maker.h"
+#include "tensor/panel.h"
 #include "unit.h"
 #include <string.h>
 
@@ -340,6 +342,45 @@ START_TEST(row_that_is_no_whole_number_of_blocks_is_refused)
 }
 END_TEST
 
+START_TEST(rows_in_panels_are_told_from_the_type)
+{
+    const uint64_t dims[2] = { 64, 32 };
+    struct gguf *gguf = NULL;
+    struct maker maker;
+
+    make_tensor(&maker, 2, dims, ELEM_Q4_0 | ELEM_PANELS, 0, 2 * 18 * 32);
+    ck_assert_int_eq(maker_parse(&maker, &gguf, NULL), GGUF_OK);
+
+    ck_assert_uint_eq(gguf_tensor_at(gguf, 0)->type, ELEM_Q4_0);
+    ck_assert(gguf_tensor_at(gguf, 0)->in_panels);
+    ck_assert_uint_eq(gguf_tensor_at(gguf, 0)->n_bytes, 2 * 18 * 32);
+    gguf_destroy(gguf);
+    maker_finish(&maker);
+}
+END_TEST
+
+START_TEST(panels_of_a_wrong_shape_are_refused)
+{
+    static const struct wrong {
+        uint32_t n_dims;
+        uint64_t dims[3];
+        uint32_t type;
+    } wrongs[] = {
+        { 2, { 32, 24 }, ELEM_Q4_0 },    /* one and a half panels */
+        { 1, { 512 }, ELEM_Q4_0 },       /* a row */
+        { 3, { 32, 16, 2 }, ELEM_Q4_0 }, /* several matrices */
+        { 2, { 32, 16 }, ELEM_F32 },     /* no blocks */
+    };
+
+    for (size_t i = 0; i < COUNTOF(wrongs); i++) {
+        struct maker maker;
+
+        make_tensor(&maker, wrongs[i].n_dims, wrongs[i].dims, wrongs[i].type | ELEM_PANELS, 0, 4096);
+        assert_refused(&maker, "tensor t: is packed in panels of 16 rows, for which its type or shape is wrong");
+    }
+}
+END_TEST
+
 START_TEST(number_of_dimensions_outside_1_to_4_is_refused)
 {
     const uint64_t dims[8] = { 1, 1, 1, 1, 1, 1, 1, 1 };
@@ -437,6 +478,8 @@ int main(void)
     tcase_add_test(tcase, dimension_of_zero_is_refused);
     tcase_add_test(tcase, dimensions_whose_product_wraps_are_refused);
     tcase_add_test(tcase, row_that_is_no_whole_number_of_blocks_is_refused);
+    tcase_add_test(tcase, rows_in_panels_are_told_from_the_type);
+    tcase_add_test(tcase, panels_of_a_wrong_shape_are_refused);
     tcase_add_test(tcase, number_of_dimensions_outside_1_to_4_is_refused);
     tcase_add_test(tcase, withdrawn_element_type_is_refused);
     tcase_add_test(tcase, misplaced_offsets_are_refused);

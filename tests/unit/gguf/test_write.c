@@ -4,6 +4,7 @@
 #include "base/clean.h"
 #include "failed_alloc.h"
 #include "gguf/write.h"
+#include "tensor/panel.h"
 #include "unit.h"
 #include <dirent.h>
 #include <errno.h>
@@ -134,6 +135,29 @@ START_TEST(tensors_lie_aligned_with_their_data)
     ck_assert_int_eq(pread(fd, got, 12, (off_t)tensor->offset), 12);
     ck_assert_mem_eq(got, floats, 12);
     close(fd);
+}
+END_TEST
+
+START_TEST(data_may_be_aligned_further)
+{
+    const uint64_t dims[] = { 32, 16 };
+    const uint8_t panel[16 * 18] = { 1 };
+    cleanup(gguf_writer_destroyp) struct gguf_writer *writer = new_writer();
+    cleanup(gguf_destroyp) struct gguf *gguf = NULL;
+    struct diag diag = DIAG_INIT;
+
+    gguf_writer_align(writer, 4096);
+    gguf_put_tensor(writer, weight, ELEM_Q4_0 | ELEM_PANELS, 2, dims);
+    gguf_put_tensor(writer, bias, ELEM_F32, 1, bias_dims);
+    ck_assert_msg(gguf_writer_begin(writer, path, true, &diag) == GGUF_WRITE_OK, "%s", diag.text);
+    gguf_write_data(writer, panel, sizeof(panel));
+    gguf_write_data(writer, floats, 12);
+    ck_assert_msg(gguf_writer_finish(writer, &diag) == GGUF_WRITE_OK, "%s", diag.text);
+
+    gguf = read_back();
+    ck_assert_uint_eq(gguf_find_tensor(gguf, "weight")->offset % 4096, 0);
+    ck_assert(gguf_find_tensor(gguf, "weight")->in_panels);
+    ck_assert_uint_eq(gguf_find_tensor(gguf, "bias")->offset, gguf_find_tensor(gguf, "weight")->offset + 4096);
 }
 END_TEST
 
@@ -393,6 +417,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_test(tcase, keys_come_back_as_they_were_put);
     tcase_add_test(tcase, tensors_lie_aligned_with_their_data);
+    tcase_add_test(tcase, data_may_be_aligned_further);
     tcase_add_test(tcase, keys_of_another_file_are_copied_as_they_are);
     tcase_add_test(tcase, an_existing_file_stays_unless_forced);
     tcase_add_test(tcase, a_file_that_appears_meanwhile_stays);

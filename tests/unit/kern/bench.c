@@ -11,6 +11,7 @@
 
 #include "base/clean.h"
 #include "tensor/block.h"
+#include "tensor/panel.h"
 
 #include <string.h>
 #include <time.h>
@@ -61,6 +62,18 @@ static void run_matmul(void *ctx)
     bench->ops->matmul(&bench->op, 0, bench->n_weights);
 }
 
+static void print_matmul(struct bench_matmul *bench)
+{
+    const struct kern_matmul *op = &bench->op;
+    const double us = time_of(run_matmul, bench);
+
+    printf("%-7s %s %-5s %5u x %4u, %3u rows: %8.1f us  %6.2f GB/s  %7.1f Gop/s\n", bench->ops->name,
+           op->weights.in_panels ? "panels" : "matmul", elem_info(op->weights.type)->name, bench->n_weights,
+           op->weights.n_cols, op->n_rows, us, (double)op->weights.row_bytes * bench->n_weights / us / 1e3,
+           2.0 * op->weights.n_cols * bench->n_weights * op->n_rows / us / 1e3);
+}
+
+/* Measures the product by rows and, for weights in blocks, by panels. */
 static void bench_matmul(const struct kern_ops *ops, uint32_t type, uint32_t n_cols, uint32_t n_weights,
                          uint32_t n_rows)
 {
@@ -71,23 +84,30 @@ static void bench_matmul(const struct kern_ops *ops, uint32_t type, uint32_t n_c
     float *out = fixture_guarded((size_t)n_weights * n_rows);
     uint64_t row_bytes = 0;
     void *acts;
-    double us;
 
     ck_assert(elem_row_bytes(type, n_cols, &row_bytes));
     fixture_fill(x, (size_t)n_cols * n_rows, FIXTURE_ORDINARY, &random);
-    bench.op = (struct kern_matmul){ .type = type,
-                                     .n_cols = n_cols,
-                                     .weights = weights,
-                                     .weight_bytes = row_bytes,
-                                     .n_rows = n_rows,
-                                     .out = out,
-                                     .out_stride = n_weights };
+    bench.op = (struct kern_matmul){
+        .weights = { .type = type, .n_cols = n_cols, .bytes = weights, .row_bytes = row_bytes },
+        .n_rows = n_rows,
+        .out = out,
+        .out_stride = n_weights,
+    };
     acts = fixture_acts(ops, type, x, n_cols, n_rows, &bench.op.act_bytes);
     bench.op.acts = acts;
-    us = time_of(run_matmul, &bench);
-    printf("%-7s matmul %-5s %5u x %4u, %3u rows: %8.1f us  %6.2f GB/s  %7.1f Gop/s\n", ops->name,
-           elem_info(type)->name, n_weights, n_cols, n_rows, us, (double)row_bytes * n_weights / us / 1e3,
-           2.0 * n_cols * n_weights * n_rows / us / 1e3);
+    print_matmul(&bench);
+    if (elem_info(type)->n_block > 1) {
+        uint8_t *panels = aligned_alloc(64, (n_weights * row_bytes + 63) / 64 * 64);
+
+        ck_assert_ptr_nonnull(panels);
+        for (uint32_t w = 0; w < n_weights; w += ELEM_PANEL_ROWS) {
+            panel_pack(type, weights + w * row_bytes, n_cols, panels + w * row_bytes);
+        }
+        bench.op.weights.bytes = panels;
+        bench.op.weights.in_panels = true;
+        print_matmul(&bench);
+        free(panels);
+    }
     free(acts);
     fixture_free_weights(weights);
     fixture_free_guarded(x, (size_t)n_cols * n_rows);

@@ -160,13 +160,17 @@ END_TEST
 static const struct cpu_words full = {
     .max_leaf = 7,
     .leaf1_ecx = 1u << 27 | 1u << 28 | 1u << 12 | 1u << 29,
-    .leaf7_ebx = 1u << 5,
-    .xcr0 = 0x7,
+    .leaf7_ebx = 1u << 5 | 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31,
+    .leaf7_ecx = 1u << 11,
+    .xcr0 = 0xe7,
 };
+
+#define ALL_AVX2   (CPU_AVX2 | CPU_FMA | CPU_F16C)
+#define ALL_AVX512 (CPU_AVX512 | CPU_VNNI)
 
 START_TEST(feature_words_become_bits)
 {
-    ck_assert_uint_eq(cpu_decode(&full), CPU_AVX2 | CPU_FMA | CPU_F16C);
+    ck_assert_uint_eq(cpu_decode(&full), ALL_AVX2 | ALL_AVX512);
 }
 END_TEST
 
@@ -182,6 +186,9 @@ START_TEST(registers_that_are_not_saved_are_not_used)
     words = full;
     words.leaf1_ecx &= ~(1u << 28);
     ck_assert_uint_eq(cpu_decode(&words), 0);
+    words = full;
+    words.xcr0 = 0x67; /* half of the wide registers only */
+    ck_assert_uint_eq(cpu_decode(&words), ALL_AVX2);
 }
 END_TEST
 
@@ -193,28 +200,38 @@ START_TEST(a_missing_extension_is_missing)
     ck_assert_uint_eq(cpu_decode(&words), CPU_FMA | CPU_F16C);
     words = full;
     words.leaf7_ebx = ~(1u << 5);
-    ck_assert_uint_eq(cpu_decode(&words), CPU_FMA | CPU_F16C);
+    ck_assert_uint_eq(cpu_decode(&words), CPU_FMA | CPU_F16C | ALL_AVX512);
     words = full;
     words.leaf1_ecx &= ~(1u << 12);
-    ck_assert_uint_eq(cpu_decode(&words), CPU_AVX2 | CPU_F16C);
+    ck_assert_uint_eq(cpu_decode(&words), CPU_AVX2 | CPU_F16C | ALL_AVX512);
     words = full;
     words.leaf1_ecx &= ~(1u << 29);
-    ck_assert_uint_eq(cpu_decode(&words), CPU_AVX2 | CPU_FMA);
+    ck_assert_uint_eq(cpu_decode(&words), CPU_AVX2 | CPU_FMA | ALL_AVX512);
+    words = full;
+    words.leaf7_ecx = 0;
+    ck_assert_uint_eq(cpu_decode(&words), ALL_AVX2 | CPU_AVX512);
+    for (uint32_t bit = 16; bit < 32; bit++) { /* F, DQ, BW and VL are all needed */
+        words = full;
+        words.leaf7_ebx &= ~(1u << bit);
+        ck_assert_uint_eq(cpu_decode(&words), words.leaf7_ebx == full.leaf7_ebx ? ALL_AVX2 | ALL_AVX512 : ALL_AVX2);
+    }
 }
 END_TEST
 
 START_TEST(a_set_is_chosen_only_with_all_that_it_needs)
 {
-    const uint32_t all = CPU_AVX2 | CPU_FMA | CPU_F16C;
+    const uint32_t all = ALL_AVX2 | ALL_AVX512;
 
     for (uint32_t cpu = 0; cpu <= all; cpu++) {
+        const char *expected = (cpu & ALL_AVX2) != ALL_AVX2 ? "scalar" : cpu == all ? "avx512" : "avx2";
         struct kern_ops ops = { 0 };
 
         kern_choose(&ops, cpu);
 
 #if defined(__x86_64__)
-        ck_assert_str_eq(ops.name, cpu == all ? "avx2" : "scalar");
+        ck_assert_str_eq(ops.name, expected);
 #else
+        (void)expected;
         ck_assert_str_eq(ops.name, "scalar");
 #endif
         ck_assert(ops.unpack && ops.quantise && ops.matmul && ops.rms_norm && ops.rope && ops.silu_mul && ops.add);
@@ -232,7 +249,9 @@ START_TEST(sets_have_names_and_others_are_refused)
     ck_assert(cpu_mask("scalar", &mask));
     ck_assert_uint_eq(mask, 0);
     ck_assert(cpu_mask("avx2", &mask));
-    ck_assert_uint_eq(mask, CPU_AVX2 | CPU_FMA | CPU_F16C);
+    ck_assert_uint_eq(mask, ALL_AVX2);
+    ck_assert(cpu_mask("avx512", &mask));
+    ck_assert_uint_eq(mask, ALL_AVX2 | ALL_AVX512);
     ck_assert(cpu_mask("", &mask));
     ck_assert_uint_eq(mask, UINT32_MAX);
 }

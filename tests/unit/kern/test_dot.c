@@ -9,6 +9,7 @@
 #include "base/clean.h"
 #include "kern/half.h"
 #include "tensor/block.h"
+#include "tensor/panel.h"
 
 #include <math.h>
 #include <string.h>
@@ -21,6 +22,7 @@ struct product {
     uint32_t n_weights;
     uint32_t n_rows;
     uint8_t *weights;
+    bool in_panels; /* multiplies by panels that are made of the rows; n_weights is a multiple of 16 */
     float *x;
 };
 
@@ -39,16 +41,27 @@ static void unmake(struct product *product)
     fixture_free_guarded(product->x, (size_t)product->n_cols * product->n_rows);
 }
 
+/* Returns the weights as panels; free() them. */
+static uint8_t *panels_of(const struct product *product, uint64_t row_bytes)
+{
+    uint8_t *panels = malloc(product->n_weights * row_bytes + 1);
+
+    ck_assert_ptr_nonnull(panels);
+    for (uint32_t w = 0; w < product->n_weights; w += ELEM_PANEL_ROWS) {
+        panel_pack(product->type, product->weights + w * row_bytes, product->n_cols, panels + w * row_bytes);
+    }
+    return panels;
+}
+
 /* The product by @ops into guarded memory; rows @first .. of the weights only. */
 static float *multiply(const struct kern_ops *ops, const struct product *product, uint32_t first, uint32_t n)
 {
     const size_t n_out = (size_t)product->n_rows * product->n_weights;
     uint64_t row_bytes;
+    uint8_t *panels = NULL;
     float *out = fixture_guarded(n_out);
     struct kern_matmul op = {
-        .type = product->type,
-        .n_cols = product->n_cols,
-        .weights = product->weights,
+        .weights = { .type = product->type, .n_cols = product->n_cols, .bytes = product->weights },
         .n_rows = product->n_rows,
         .out = out,
         .out_stride = product->n_weights,
@@ -56,9 +69,15 @@ static float *multiply(const struct kern_ops *ops, const struct product *product
     void *acts = fixture_acts(ops, product->type, product->x, product->n_cols, product->n_rows, &op.act_bytes);
 
     ck_assert(elem_row_bytes(product->type, product->n_cols, &row_bytes));
-    op.weight_bytes = row_bytes;
+    op.weights.row_bytes = row_bytes;
     op.acts = acts;
+    if (product->in_panels) {
+        panels = panels_of(product, row_bytes);
+        op.weights.bytes = panels;
+        op.weights.in_panels = true;
+    }
     ops->matmul(&op, first, n);
+    free(panels);
     free(acts);
     return out;
 }
@@ -100,6 +119,42 @@ START_TEST(sets_multiply_alike_at_every_edge)
             compare_sets(ops, &product);
             unmake(&product);
         }
+    }
+}
+END_TEST
+
+/* By the definition and by every set, at all edges of pieces and of tiles; ranges that cut a panel, too. */
+START_TEST(panels_multiply_as_their_rows_do)
+{
+    static const uint32_t n_blocks[] = { 1, 7, 8, 9, 28 };
+    static const uint32_t n_rows[] = { 1, 2, 5, 13, 100 };
+    const struct kern_ops *ops = fixture_set(_i / FIXTURE_N_TYPES);
+    struct product product = { .type = fixture_types[_i % FIXTURE_N_TYPES], .n_weights = 48 };
+    struct fixture_random random = { 23 + (uint64_t)_i };
+
+    if (!ops || elem_info(product.type)->n_block == 1) {
+        return;
+    }
+    for (size_t i = 0; i < COUNTOF(n_blocks); i++) {
+        const uint32_t first = i % 2 == 0 ? 0 : 3;
+        const uint32_t n = i % 2 == 0 ? 48 : 30;
+        float *expected, *got;
+
+        product.n_cols = elem_info(product.type)->n_block * n_blocks[i];
+        product.n_rows = n_rows[i];
+        product.in_panels = false;
+        make(&product, FIXTURE_ORDINARY, &random);
+        expected = multiply(fixture_set(0), &product, first, n);
+        product.in_panels = true;
+
+        got = multiply(ops, &product, first, n);
+
+        for (uint32_t r = 0; r < product.n_rows; r++) {
+            fixture_same(got + r * 48 + first, expected + r * 48 + first, n, ops->name);
+        }
+        fixture_free_guarded(expected, (size_t)48 * product.n_rows);
+        fixture_free_guarded(got, (size_t)48 * product.n_rows);
+        unmake(&product);
     }
 }
 END_TEST
@@ -397,6 +452,7 @@ int main(int argc, char **argv)
     }
     tcase_add_test(tcase, every_format_that_computes_is_tested);
     tcase_add_loop_test(tcase, sets_multiply_alike_at_every_edge, 0, 2 * N_FAST * FIXTURE_N_TYPES);
+    tcase_add_loop_test(tcase, panels_multiply_as_their_rows_do, 0, FIXTURE_N_SETS * FIXTURE_N_TYPES);
     tcase_add_loop_test(tcase, largest_quants_do_not_overflow, 0, N_FAST * FIXTURE_N_TYPES);
     tcase_add_loop_test(tcase, products_that_underflow_keep_their_sign, 0, 3 * FIXTURE_N_SETS);
     tcase_add_loop_test(tcase, a_row_has_the_same_bits_alone_and_among_others, 0, FIXTURE_N_SETS * FIXTURE_N_TYPES);
