@@ -61,7 +61,7 @@ void client_hello(struct fixture *fixture, struct client *client);
 void client_generate(struct fixture *fixture, struct client *client, uint32_t label);
 void client_cancel(struct fixture *fixture, struct client *client, uint32_t label);
 
-/* Returns the next frame, which must come within a minute, valid until the next call. NULL: the connection has ended. */
+/* Returns the next frame, valid until the next call; a minute is its time to come. NULL: the connection has ended. */
 const Sotto__V1__ServerFrame *client_next(struct fixture *fixture, struct client *client);
 
 /* Return the next frame, which must be of the kind @body, or an Error. */

@@ -184,7 +184,7 @@ static void say_load(struct scene *scene, int64_t permille)
     say(scene, &message);
 }
 
-/* What is seen at the time of the last reading: readings grow old while a busy machine lets the test wait. */
+/* Returns the sight at the time of the last reading: readings grow old while a busy machine lets the test wait. */
 static enum governor_sight sight(const struct scene *scene, uint32_t *ret_permille)
 {
     struct governor_input input = { 0 };
