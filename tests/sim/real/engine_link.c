@@ -266,8 +266,8 @@ static void answer_done(struct engine_link *link, const struct engine *engine, c
     done.id = answer->id;
     done.n_entries = answer->work->n_entries;
     done.entries = list;
-    done.host_us = answer->took_us;
     done.held_us = answer->held_us;
+    done.waited_us = answer->waited_us;
     done.weight_passes = 1;
     done.pages_free = engine->n_pages_free;
     done.pages_held = (uint32_t)engine->family->pages - engine->n_pages_free;
@@ -285,6 +285,7 @@ static void answer_stands(struct engine_link *link, const struct engine_message 
     if (answer->what == ENGINE_SUSPENDED) {
         suspended.step = answer->id;
         suspended.held_us = answer->held_us;
+        suspended.waited_us = answer->waited_us;
         message.body_case = SOTTO__ENGINE__FROM_ENGINE__BODY_SUSPENDED;
         message.suspended = &suspended;
     } else {

@@ -431,7 +431,7 @@ static void judge_step(struct server *server, const struct engine *engine, const
     }
     server->n_rows += n_rows;
     if (n_rows == step->plan.n_rows) {
-        monitor_on_step(server->monitor, engine, &step->plan, answer->took_us);
+        monitor_on_step(server->monitor, engine, &step->plan, step->held_us + answer->held_us);
     }
 }
 
