@@ -3,8 +3,8 @@
  *
  * A tick gathers what is known (readings of sotto-sense, compositors' hints, the time that steps have held their
  * processors, sleep) and asks the governor. It ticks with each reading, so every GOVERNOR_LOOP_TICK_MS, while there is
- * work, or a hint holds, and three seconds longer; whenever the kernel reports something; and never else: an idle daemon
- * has no timer. What changes is reported (governor_report.h), and engines are told how many pages they may use.
+ * work, or a hint holds, and three seconds longer; whenever the kernel reports something; and never else: an idle
+ * daemon has no timer. What changes is reported (governor_report.h), and engines are told how many pages they may use.
  *
  * The loop's thread.
  */
