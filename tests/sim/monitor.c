@@ -176,7 +176,9 @@ static void judge_rest(struct monitor *monitor, uint64_t from_ns)
 {
     uint64_t held_ns = monitor->run_to_ns - monitor->run_from_ns;
     uint64_t rest_ns = from_ns - monitor->run_to_ns;
-    uint32_t duty = highest_duty(monitor, monitor->run_to_ns, from_ns);
+    uint64_t told_ns = (uint64_t)monitor->scenario->chip.latency_us * TIMELINE_US + ROUNDED_NS;
+    /* A step that waits behind another begins when that ends, and a withdrawal may still be on its way. */
+    uint32_t duty = highest_duty(monitor, monitor->run_to_ns - num_min(monitor->run_to_ns, told_ns), from_ns);
     double owed_ns;
 
     if (duty == 0 || duty >= 1000 || monitor->run_to_ns == 0) {

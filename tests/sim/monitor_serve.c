@@ -434,7 +434,8 @@ static double own_ns(const struct monitor *monitor, const struct request *reques
     load.n[COST_FIXED] = n_steps_of(monitor, request);
     load.n[COST_PREFILL_ROW] = n_rows;
     load.n[COST_ATTEND_PAGE] = plan_pages(&request->job, n_rows, eq->page_tokens);
-    return engine_true_ns(family, &load) * (1.05 + (double)monitor->scenario->chip.noise_permille / 1000.0);
+    return engine_true_ns(family, &load) * (monitor->scenario->chip.slow_permille > 0 ? 2.0 : 1.0) *
+           (1.05 + (double)monitor->scenario->chip.noise_permille / 1000.0);
 }
 
 double monitor_offered(const struct monitor *monitor, uint64_t at_ns)
@@ -462,7 +463,7 @@ double monitor_offered(const struct monitor *monitor, uint64_t at_ns)
 static double first_times(const struct monitor *monitor, const struct request *request)
 {
     const struct scenario_chip *chip = &monitor->scenario->chip;
-    double there_and_back_ns = 2.0 * (double)chip->latency_us * TIMELINE_US;
+    double there_and_back_ns = (double)(2 * chip->latency_us + chip->submit_us) * TIMELINE_US;
     double waited_ns = (double)(request->first_ns - request->asked_ns);
     double period_ns = (double)monitor->gpu->period_ns;
     double own = own_ns(monitor, request);

@@ -101,6 +101,8 @@ struct scenario_chip {
     int64_t latency_us; /* of a message between sottod and an engine */
     int64_t noise_permille;
     int64_t misjudged_permille; /* initial error of the cost model */
+    int64_t submit_us;          /* a submission takes up to this long before its first part */
+    int64_t slow_permille;      /* of all steps: they take up to twice their time */
 };
 
 struct scenario_clock {
@@ -119,6 +121,8 @@ struct scenario_engine {
     int64_t prefill_ns;
     int64_t decode_ns;
     int64_t attend_ns;
+    int64_t tile_rows;    /* prompt rows are computed in whole tiles of so many; 0: one by one */
+    int64_t cached_pages; /* pages of a step beyond these take twice as long; 0: none does */
     int64_t slots;
     int64_t rows;
     int64_t pages;

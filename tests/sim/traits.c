@@ -60,10 +60,35 @@ static void split_frames(struct scenario *scenario, struct rng *rng)
     }
 }
 
+/*
+ * Makes costs of another form than the cost model's, in half of the worlds: prompt rows in tiles, as matrix kernels
+ * compute them; contexts that leave the cache; a submission that takes its time; and steps that are slow for no reason,
+ * unless they would be taken for another user of a device that tells no load.
+ */
+static void bend_costs(struct scenario *scenario, struct rng *rng)
+{
+    if (rng_chance(rng, 500)) {
+        return;
+    }
+    for (int64_t i = 0; i < scenario->n_engines; i++) {
+        if (rng_chance(rng, 500)) {
+            scenario->engines[i].tile_rows = 4 << rng_between(rng, 0, 2);
+        }
+        if (rng_chance(rng, 500)) {
+            scenario->engines[i].cached_pages = rng_spread(rng, 64, 4096);
+        }
+    }
+    scenario->chip.submit_us = rng_chance(rng, 500) ? rng_between(rng, 0, 100) : 0;
+    if (scenario->sense.has_load && rng_chance(rng, 500)) {
+        scenario->chip.slow_permille = rng_between(rng, 0, 20);
+    }
+}
+
 void traits_make(struct scenario *scenario, uint64_t seed)
 {
     struct rng rng;
 
     rng_init(&rng, seed, RNG_TRAITS);
     split_frames(scenario, &rng);
+    bend_costs(scenario, &rng);
 }

@@ -187,13 +187,6 @@ static bool is_pointless(struct engine *engine, const struct engine_step *step)
     return true;
 }
 
-double engine_true_ns(const struct scenario_engine *family, const struct cost_load *load)
-{
-    return (double)family->fixed_us * 1000.0 * load->n[COST_FIXED] +
-           (double)family->prefill_ns * load->n[COST_PREFILL_ROW] +
-           (double)family->decode_ns * load->n[COST_DECODE_ROW] + (double)family->attend_ns * load->n[COST_ATTEND_PAGE];
-}
-
 /* Returns how fast work is done now: the clock, and what others leave of the memory for the weights. */
 static double rate_of(const struct engine *engine, const struct engine_step *step)
 {
@@ -220,6 +213,7 @@ static void on_granted(void *owner)
     double left_ns;
     double run_ns;
 
+    engine->submit_ns = rng_unit(&engine->rng_submit) * (double)engine->scenario->chip.submit_us * 1000.0;
     engine->run_rate = rate_of(engine, step);
     engine->part_ns = (double)engine->scenario->chip.part_us * 1000.0 / engine->run_rate;
     if (is_pointless(engine, step)) {
@@ -230,7 +224,7 @@ static void on_granted(void *owner)
     run_ns = left_ns;
     if (step->slice_us > 0) {
         double waited_ns = (double)(engine->timeline->now_ns - engine->asked_ns);
-        double n_parts = ((double)step->slice_us * 1000.0 - waited_ns) / engine->part_ns;
+        double n_parts = ((double)step->slice_us * 1000.0 - waited_ns - engine->submit_ns) / engine->part_ns;
         double whole = n_parts > 1.0 ? (double)(uint64_t)n_parts : 1.0;
 
         run_ns = (whole < n_parts ? whole + 1.0 : whole) * engine->part_ns;
@@ -241,7 +235,7 @@ static void on_granted(void *owner)
     }
     engine->waited_ns += engine->timeline->now_ns - engine->waits_ns;
     engine->run_from_ns = engine->timeline->now_ns;
-    engine->run_to_ns = engine->run_from_ns + (uint64_t)run_ns + 1;
+    engine->run_to_ns = engine->run_from_ns + (uint64_t)(engine->submit_ns + run_ns) + 1;
     timeline_enter(engine->timeline, &engine->run_end, engine->run_to_ns);
     if (on_cores(engine)) {
         gpu_burden(engine->gpu, true);
@@ -286,10 +280,12 @@ static void account_run(struct engine *engine)
     uint64_t now_ns = engine->timeline->now_ns;
     uint64_t held_ns = now_ns - engine->run_from_ns;
 
-    engine->running->left_ns -= (double)held_ns * engine->run_rate;
+    if ((double)held_ns > engine->submit_ns) {
+        engine->running->left_ns -= ((double)held_ns - engine->submit_ns) * engine->run_rate;
+    }
     engine->worked_ns += held_ns;
     engine->held_ns += (double)held_ns;
-    engine->on_run(engine->owner, engine, engine->run_from_ns, now_ns, engine->part_ns);
+    engine->on_run(engine->owner, engine, engine->run_from_ns, now_ns, engine->submit_ns + engine->part_ns);
 }
 
 /* Computes each entry: the rows that it was asked for, and a token if the last of them is the last known one. */
@@ -370,11 +366,22 @@ static uint64_t sent_ns(const struct engine *engine, const struct engine_message
     return order->at_ns - (uint64_t)engine->scenario->chip.latency_us * TIMELINE_US;
 }
 
+/* Returns the factor by which a step takes longer than others like it. */
+static double noise_of(struct engine *engine)
+{
+    const struct scenario_chip *chip = &engine->scenario->chip;
+    double noise = 1.0 + (double)chip->noise_permille / 1000.0 * (2.0 * rng_unit(&engine->rng) - 1.0);
+
+    if (chip->slow_permille > 0 && rng_chance(&engine->rng_submit, (uint32_t)chip->slow_permille)) {
+        noise *= 1.0 + rng_unit(&engine->rng_submit);
+    }
+    return noise;
+}
+
 static void take_step(struct engine *engine, struct engine_message *order)
 {
     struct engine_step *free_step = NULL;
     uint32_t n_begun = 0;
-    double noise;
 
     for (uint32_t i = 0; i < ENGINE_STEPS; i++) {
         if (!engine->steps[i].work) {
@@ -389,13 +396,12 @@ static void take_step(struct engine *engine, struct engine_message *order)
         breach(engine, "a third step was begun");
         return;
     }
-    noise = 1.0 + (double)engine->scenario->chip.noise_permille / 1000.0 * (2.0 * rng_unit(&engine->rng) - 1.0);
     *free_step = (struct engine_step){
         .work = steal(&order->work),
         .slice_us = order->slice_us,
         .ordered_ns = sent_ns(engine, order),
     };
-    free_step->left_ns = engine_true_ns(engine->family, &free_step->work->load) * noise;
+    free_step->left_ns = engine_true_ns(engine->family, &free_step->work->load) * noise_of(engine);
     if (!engine->running) {
         run(engine, free_step);
     }
@@ -404,9 +410,9 @@ static void take_step(struct engine *engine, struct engine_message *order)
 /* Ends the present run with the part that it is in. */
 static void cut_run(struct engine *engine)
 {
-    double gone_ns = (double)(engine->timeline->now_ns - engine->run_from_ns);
-    double n_parts = (double)((uint64_t)(gone_ns / engine->part_ns) + 1);
-    uint64_t end_ns = engine->run_from_ns + (uint64_t)(n_parts * engine->part_ns);
+    double gone_ns = (double)(engine->timeline->now_ns - engine->run_from_ns) - engine->submit_ns;
+    double n_parts = gone_ns > 0.0 ? (double)((uint64_t)(gone_ns / engine->part_ns) + 1) : 1.0;
+    uint64_t end_ns = engine->run_from_ns + (uint64_t)(engine->submit_ns + n_parts * engine->part_ns);
 
     if (end_ns < engine->run_to_ns) {
         engine->run_to_ns = end_ns;
@@ -519,6 +525,7 @@ void engine_init(struct engine *engine, struct timeline *timeline, const struct 
         .number = number,
     };
     rng_init(&engine->rng, (uint64_t)scenario->run.seed * SCENARIO_ROWS_MAX + number, RNG_CHIP);
+    rng_init(&engine->rng_submit, (uint64_t)scenario->run.seed * SCENARIO_ROWS_MAX + number, RNG_TRAITS);
     timeline_event_init(&engine->order_due, on_order_due, engine);
     timeline_event_init(&engine->answer_due, on_answer_due, engine);
     timeline_event_init(&engine->run_end, on_run_end, engine);

@@ -95,6 +95,7 @@ struct engine {
     const struct scenario_engine *family;
     struct gpu *gpu;
     struct rng rng;
+    struct rng rng_submit; /* of submissions and slow steps */
     uint32_t number;
 
     struct engine_mail orders;
@@ -112,6 +113,7 @@ struct engine {
     uint64_t worked_ns; /* in the present run, before a stall */
     uint64_t run_from_ns;
     uint64_t run_to_ns;
+    double submit_ns; /* of the present run, before its first part */
     double run_rate;
     double part_ns; /* of the present run, by the clock */
     bool is_told_to_stop;
@@ -153,7 +155,10 @@ double engine_held_ns(const struct engine *engine);
 /* True if all sequences of what it runs are closed, so that it ends with its part. */
 bool engine_is_pointless(struct engine *engine);
 
-/* Returns the true time of @load at the full clock, without noise. */
+/*
+ * Returns the true time of @load at the full clock, without noise. Of several steps together, load->n[COST_FIXED] of
+ * them, it is what they take at most.
+ */
 double engine_true_ns(const struct scenario_engine *family, const struct cost_load *load);
 
 #endif
