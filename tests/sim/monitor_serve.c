@@ -31,7 +31,7 @@
 
 /* ---- shares */
 
-static struct monitor_account *account_of(struct monitor *monitor, const struct request *request)
+struct monitor_account *monitor_account_of(struct monitor *monitor, const struct request *request)
 {
     uint32_t uid = request->job.account->uid;
 
@@ -291,7 +291,7 @@ void monitor_serve(struct monitor *monitor)
 
 void monitor_on_asked(struct monitor *monitor, const struct request *request)
 {
-    struct monitor_account *account = account_of(monitor, request);
+    struct monitor_account *account = monitor_account_of(monitor, request);
     uint64_t n_most = 0;
 
     for (int64_t i = 0; i < monitor->scenario->n_clients; i++) {
@@ -337,12 +337,15 @@ void monitor_on_full(struct monitor *monitor, uint64_t retry_us)
 }
 
 /* Compares the time told with the time that it took, in either direction. */
-static void judge_told(struct monitor *monitor)
+static void judge_told(struct monitor *monitor, enum server_end how)
 {
     struct monitor_full *full = &monitor->full;
     double took_us;
     double times;
 
+    if (full->is_late && how == SERVER_CANCELLED) {
+        full->n_left = 0; /* its client left earlier than could be known */
+    }
     if (monitor->server->is_closed || full->n_left == 0 || --full->n_left > 0) {
         return;
     }
@@ -364,13 +367,14 @@ void monitor_on_refused(struct monitor *monitor, const struct request *request, 
 
 void monitor_on_served(struct monitor *monitor, const struct request *request, uint32_t n)
 {
-    struct monitor_account *account = account_of(monitor, request);
+    struct monitor_account *account = monitor_account_of(monitor, request);
 
     if (account) {
         account->n_step = account->step_ns == monitor->timeline->now_ns ? account->n_step + n : n;
         account->n_step_most = num_max(account->n_step_most, account->n_step);
         account->step_ns = monitor->timeline->now_ns;
         account->n_served += n;
+        monitor_spend(monitor, account, request, n);
     }
     if (request->job.priority == PRIORITY_BACKGROUND && n > 0) {
         /* Also in a step of a higher class. */
@@ -476,8 +480,9 @@ static void judge_first(struct monitor *monitor, const struct request *request)
     tally_add(&monitor->tallies, INVARIANT_FIRST, times, times > 1.0, monitor_now_s(monitor));
 }
 
-void monitor_on_token(struct monitor *monitor, const struct request *request)
+void monitor_on_token(struct monitor *monitor, struct request *request)
 {
+    monitor_judge_gap(monitor, request);
     monitor_log(monitor, "request %llu: token %u", (unsigned long long)request->job.order, request->n_tok);
     if (request->n_tok == 1) {
         uint64_t by_us = request->first_by_us;
@@ -517,7 +522,7 @@ void monitor_on_end(struct monitor *monitor, const struct request *request, enum
 
     monitor_log(monitor, "request %llu: %s after %u tokens", (unsigned long long)request->job.order, ends[how],
                 request->n_tok);
-    judge_told(monitor);
+    judge_told(monitor, how);
     tally_add(&monitor->tallies, INVARIANT_ONCE, (double)request->n_ends, request->n_ends != 1 || !is_whole,
               monitor_now_s(monitor));
     if (request->job.priority == PRIORITY_REALTIME) {
@@ -546,6 +551,7 @@ void monitor_on_step(struct monitor *monitor, const struct engine *engine, const
         monitor->pace[n] = pace;
         monitor->n_since_change[n] = 0;
     }
+    monitor_count_answers(monitor, plan, took_us);
     monitor->n_steps[n]++;
     monitor->n_since_change[n]++;
     if (monitor->n_steps[n] > COST_FROM && monitor->n_since_change[n] > CLOCK_STEPS) {
