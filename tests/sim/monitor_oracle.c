@@ -16,6 +16,8 @@
  * the highest of some is taken for the load. */
 #define LEFT_PERMILLE 800.0
 #define LEFT_SLACK    50.0
+/* Headroom that policy leaves unless it says otherwise, as documented. */
+#define HEADROOM_PERMILLE 100.0
 /* Below this nothing is said of the duty: a gate and the least slices decide. */
 #define LEFT_LEAST 150.0
 /* Time on the chip after which its use is judged: more than the ends of some slices. */
@@ -261,7 +263,8 @@ static void follow_screen(struct monitor *monitor)
 /* Judges the duty of the last second beside what the screen really leaves. */
 static void judge_left(struct monitor *monitor, double duty)
 {
-    double headroom = monitor->server->governor.policy.headroom_permille;
+    int64_t told = monitor->scenario->policy.headroom_permille;
+    double headroom = told > 0 ? (double)told : HEADROOM_PERMILLE;
     double left = 1000.0 - (double)load_of(monitor) - (load_of(monitor) > 0 ? headroom : 0.0);
     double part;
 

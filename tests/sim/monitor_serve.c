@@ -15,6 +15,9 @@
 #define PROGRESS_S   5.0
 /* Blind to heat: a tenth, as the governor allows, and one slice in a second. */
 #define BLIND_PERMILLE 110.0
+/* Grace times unless policy sets others, as documented. */
+#define HEAT_GRACE_MS 3000
+#define LOAD_GRACE_MS 1000
 /* After the grace time: a tick, and what was running. */
 #define BLIND_SETTLES_MS 400
 /* Only our own heat shows that a sensor is stuck: work must have come or gone since then, and been watched for this
@@ -152,13 +155,14 @@ static bool is_taken_for_stuck(const struct monitor *monitor)
 /* Judges the last second; @share is in permille of it. */
 static void judge_blind(struct monitor *monitor, double share)
 {
-    const struct governor_policy *policy = &monitor->server->governor.policy;
+    const struct scenario_policy *policy = &monitor->scenario->policy;
+    uint64_t heat_ms = policy->heat_grace_ms > 0 ? (uint64_t)policy->heat_grace_ms : HEAT_GRACE_MS;
+    uint64_t load_ms = policy->graphics_grace_ms > 0 ? (uint64_t)policy->graphics_grace_ms : LOAD_GRACE_MS;
     const struct scenario_sense *sense = &monitor->scenario->sense;
-    bool is_hot = was_blind(monitor, MISHAP_HEAT_GONE, policy->heat_grace_ms) ||
-                  was_blind(monitor, MISHAP_HEAT_FROZEN, policy->heat_grace_ms) ||
-                  was_blind(monitor, MISHAP_HEAT_NONSENSE, policy->heat_grace_ms) ||
+    bool is_hot = was_blind(monitor, MISHAP_HEAT_GONE, heat_ms) || was_blind(monitor, MISHAP_HEAT_FROZEN, heat_ms) ||
+                  was_blind(monitor, MISHAP_HEAT_NONSENSE, heat_ms) ||
                   was_blind(monitor, MISHAP_HEAT_STUCK, STUCK_FOUND_MS);
-    bool is_busy = was_blind(monitor, MISHAP_LOAD_GONE, policy->graphics_grace_ms);
+    bool is_busy = was_blind(monitor, MISHAP_LOAD_GONE, load_ms);
 
     if (is_taken_for_stuck(monitor)) {
         tally_add(&monitor->tallies, INVARIANT_BLIND, 1000.0, true, monitor_now_s(monitor));
