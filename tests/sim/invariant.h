@@ -26,14 +26,17 @@ enum invariant {
     INVARIANT_FLAP,     /* the mode does not flap */
     INVARIANT_BLIND,    /* blind: nothing runs as if all were well */
     INVARIANT_FIRST,    /* realtime first token: one slice and its own work */
+    INVARIANT_GAP,      /* a realtime answer moves on with each step */
     INVARIANT_DEADLINE, /* admitted deadlines are met */
     INVARIANT_REFUSED,  /* and few are refused that could be met */
     INVARIANT_FAIR,     /* shares by weight over any ten seconds */
     INVARIANT_LEAD,     /* no account gets ahead for good where slots are few */
+    INVARIANT_BUDGET,   /* the tokens of a minute are not passed, and all are given */
     INVARIANT_PROGRESS, /* background moves in any five seconds */
     INVARIANT_LEFT,     /* the duty is what the screen leaves */
     INVARIANT_BUSY,     /* the processor is not idle while a job could run */
     INVARIANT_USED,     /* nor beyond slices and pauses */
+    INVARIANT_FILL,     /* each step holds all answers in progress */
     INVARIANT_TOKENS,   /* as many as without a scheduler */
     INVARIANT_COST,     /* estimated and real times agree */
     INVARIANT_CLOCK,    /* also ten steps after a change of clock */

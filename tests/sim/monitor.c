@@ -371,6 +371,7 @@ void monitor_end(struct monitor *monitor)
 
     close_window(monitor);
     monitor_heat_end(monitor);
+    monitor_oracle_end(monitor);
     for (int64_t i = 0; i < monitor->scenario->n_engines; i++) {
         n_left += server->engines[i].n_open;
         n_left += server->eqs[i].n_taken;

@@ -49,6 +49,8 @@ struct monitor_account {
     uint32_t weight;
     uint32_t engine;
     uint32_t n_longest; /* tokens of its longest request */
+    double spent;       /* of its budget a minute, in tokens, at @spent_ns */
+    uint64_t spent_ns;
     uint64_t n_served;
     uint64_t n_step;      /* of them, in the step that ended at @step_ns, */
     uint64_t n_step_most; /* and in the largest of all */
@@ -147,6 +149,8 @@ struct monitor {
     struct monitor_deadline deadlines[MONITOR_DEADLINES];
     double offered_ns; /* by the limits, since the start */
     struct monitor_use use;
+    uint64_t n_answers; /* in progress at the ends of steps */
+    uint64_t n_left_out;
     uint64_t n_realtime;        /* in progress */
     uint64_t realtime_mixed_ns; /* when there was last more than one */
     uint64_t troubled_until_ns; /* engines are down: time is not promised */
@@ -173,7 +177,7 @@ void monitor_on_asked(struct monitor *monitor, const struct request *request);
 void monitor_on_full(struct monitor *monitor, const struct job *job, uint64_t retry_us);
 void monitor_on_refused(struct monitor *monitor, const struct request *request, uint64_t retry_us);
 void monitor_on_served(struct monitor *monitor, const struct request *request, uint32_t n);
-void monitor_on_token(struct monitor *monitor, const struct request *request);
+void monitor_on_token(struct monitor *monitor, struct request *request);
 void monitor_on_end(struct monitor *monitor, const struct request *request, enum server_end how);
 void monitor_on_step(struct monitor *monitor, const struct engine *engine, const struct plan *plan, uint64_t took_us);
 void monitor_on_settled(struct monitor *monitor, const struct server *server);
@@ -184,10 +188,17 @@ void monitor_serve(struct monitor *monitor); /* every 20 ms */
  * what frames left, since slices and pauses between them count while no frame is drawn. */
 double monitor_offered(const struct monitor *monitor, uint64_t at_ns);
 
+/* Returns what is known of the account of @request, or NULL if there are too many. */
+struct monitor_account *monitor_account_of(struct monitor *monitor, const struct request *request);
+
 /* ---- what promises cost (monitor_oracle.c) */
 void monitor_on_deadline(struct monitor *monitor, const struct request *request, bool is_refused);
 void monitor_use(struct monitor *monitor, bool is_ready); /* every 20 ms: could a job run? */
 void monitor_use_second(struct monitor *monitor, double held_ns);
+void monitor_count_answers(struct monitor *monitor, const struct plan *plan, uint64_t took_us);
+void monitor_oracle_end(struct monitor *monitor);
+void monitor_judge_gap(struct monitor *monitor, struct request *request);
+void monitor_spend(struct monitor *monitor, struct monitor_account *account, const struct request *request, uint32_t n);
 void monitor_judge_estimate(struct monitor *monitor, const struct request *request);
 
 /* Writes a line of the trace, after the time. */

@@ -16,13 +16,22 @@
  * the highest of some is taken for the load. */
 #define LEFT_PERMILLE 800.0
 #define LEFT_SLACK    50.0
+/* Headroom that policy leaves unless it says otherwise, as documented. */
+#define HEADROOM_PERMILLE 100.0
 /* Below this nothing is said of the duty: a gate and the least slices decide. */
 #define LEFT_LEAST 150.0
 /* Time on the chip after which its use is judged: more than the ends of some slices. */
 #define USED_NS (TIMELINE_S / 2)
 /* Part of the time given that may pass unused. */
-#define IDLE_PERMILLE   50.0
+#define IDLE_PERMILLE   30.0
 #define SLICED_PERMILLE 150.0
+/* Length of a step on the clock, as documented, and how often an answer may wait for one of it. */
+#define GAP_NS    (50.0 * TIMELINE_MS)
+#define GAP_TIMES 1.5
+/* Answers that may be left out of a step, where nothing else uses the chip. */
+#define LEFT_OUT_PERMILLE 50.0
+/* Tokens of a budget that rounding may hold back. */
+#define BUDGET_TOK 2.0
 /* Estimates may be so many times the time that was taken, or such a part of it. */
 #define ESTIMATE_TIMES 2.0
 
@@ -165,6 +174,54 @@ static void judge_deadlines(struct monitor *monitor)
     }
 }
 
+/* ---- budgets */
+
+/* Returns what @account has spent of its budget and not got back: a plain leaky bucket. */
+static double spent_of(const struct monitor *monitor, const struct monitor_account *account, uint32_t tokens_a_minute)
+{
+    double leaked = (double)(monitor->timeline->now_ns - account->spent_ns) / 60e9 * tokens_a_minute;
+
+    return account->spent > leaked ? account->spent - leaked : 0.0;
+}
+
+void monitor_spend(struct monitor *monitor, struct monitor_account *account, const struct request *request, uint32_t n)
+{
+    uint32_t limit = request->tokens_a_minute;
+    double over;
+
+    if (limit == 0) {
+        return;
+    }
+    account->spent = spent_of(monitor, account, limit) + n;
+    account->spent_ns = monitor->timeline->now_ns;
+    /* One step may run, and one wait behind it, when the budget ends. */
+    over = account->spent - limit - 2.0 * (double)account->n_step_most;
+    tally_add(&monitor->tallies, INVARIANT_BUDGET, over > 0.0 ? over : 0.0, over > BUDGET_TOK, monitor_now_s(monitor));
+}
+
+/* Judges that no account is held back that has not spent its budget. */
+static void judge_budgets(struct monitor *monitor)
+{
+    struct list *link;
+
+    list_for_each (link, &monitor->server->requests) {
+        const struct request *request = container_of(link, struct request, link);
+        const struct monitor_account *account;
+        double left;
+
+        if (request->tokens_a_minute == 0 || request->is_over ||
+            account_wait_us(request->job.account, request->job.limits.tokens_a_minute, now_us(monitor)) == 0) {
+            continue;
+        }
+        account = monitor_account_of(monitor, request);
+        if (account) {
+            left = request->tokens_a_minute - spent_of(monitor, account, request->tokens_a_minute);
+            tally_add(&monitor->tallies, INVARIANT_BUDGET, left > 0.0 ? left : 0.0, left > BUDGET_TOK,
+                      monitor_now_s(monitor));
+        }
+    }
+}
+
 /* ---- time that is given, and used */
 
 /* Returns the load of the screen in permille of the chip at its full clock. */
@@ -206,7 +263,8 @@ static void follow_screen(struct monitor *monitor)
 /* Judges the duty of the last second beside what the screen really leaves. */
 static void judge_left(struct monitor *monitor, double duty)
 {
-    double headroom = monitor->server->governor.policy.headroom_permille;
+    int64_t told = monitor->scenario->policy.headroom_permille;
+    double headroom = told > 0 ? (double)told : HEADROOM_PERMILLE;
     double left = 1000.0 - (double)load_of(monitor) - (load_of(monitor) > 0 ? headroom : 0.0);
     double part;
 
@@ -261,11 +319,76 @@ void monitor_use(struct monitor *monitor, bool is_ready)
     monitor->offered_ns += (double)SENSORS_TICK_NS * monitor_offered(monitor, monitor->timeline->now_ns);
     follow_screen(monitor);
     judge_deadlines(monitor);
+    judge_budgets(monitor);
     use->is_ready = use->is_ready && is_ready;
     use->is_sliced = use->is_sliced || limits->slice_us > 0 || limits->duty_permille < 1000;
     use->duty_sum += limits->duty_permille;
     use->n_ticks++;
     use->given_ns += drawn < 1.0 ? (double)SENSORS_TICK_NS * limits->duty_permille / 1000.0 * (1.0 - drawn) : 0.0;
+}
+
+/* ---- steps */
+
+static bool holds(const struct plan *plan, const struct request *request)
+{
+    for (uint32_t i = 0; i < plan->n_entries; i++) {
+        if (plan->entries[i].job == &request->job) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Counts the answers that were in progress at the engine of @plan all the time of its step, and those in it. */
+void monitor_count_answers(struct monitor *monitor, const struct plan *plan, uint64_t took_us)
+{
+    uint64_t began_ns = monitor->timeline->now_ns - 2 * num_min(took_us * TIMELINE_US, monitor->timeline->now_ns / 2);
+    struct list *link;
+
+    list_for_each (link, &monitor->server->requests) {
+        const struct request *request = container_of(link, struct request, link);
+
+        if (request->job.eq == plan->eq && !request->is_over && request->job.state == JOB_ASSIGNED &&
+            request->first_ns > 0 && request->first_ns < began_ns) {
+            monitor->n_answers++;
+            monitor->n_left_out += !holds(plan, request);
+        }
+    }
+}
+
+void monitor_oracle_end(struct monitor *monitor)
+{
+    double left_out = 1000.0 * (double)monitor->n_left_out / (double)num_max(1, monitor->n_answers);
+
+    if (monitor->scenario->run.family == FAMILY_IDLE && monitor->n_answers > 0) {
+        tally_add(&monitor->tallies, INVARIANT_FILL, left_out, left_out > LEFT_OUT_PERMILLE, monitor_now_s(monitor));
+    }
+}
+
+/* ---- gaps */
+
+/* Judges the time between two tokens of an answer that is alone in the highest class. */
+void monitor_judge_gap(struct monitor *monitor, struct request *request)
+{
+    const struct scenario_engine *family = &monitor->scenario->engines[request->job.eq - monitor->server->eqs];
+    uint64_t now_ns = monitor->timeline->now_ns;
+    uint64_t before_ns = request->token_ns;
+    double offered = monitor_offered(monitor, before_ns);
+    double now_offered = monitor_offered(monitor, now_ns);
+    double step_ns;
+    double times;
+
+    request->token_ns = now_ns;
+    offered = now_offered < offered ? now_offered : offered;
+    if (request->job.priority != PRIORITY_REALTIME || monitor->realtime_mixed_ns > before_ns || before_ns == 0 ||
+        monitor->n_realtime > 1 || monitor->troubled_until_ns > before_ns || offered <= 0.0) {
+        return;
+    }
+    step_ns = 2.0 * (double)family->fixed_us * TIMELINE_US / offered;
+    step_ns = step_ns > GAP_NS ? step_ns : GAP_NS;
+    times = (double)(now_ns - before_ns) / step_ns;
+    monitor_log(monitor, "gap: %.3f", times);
+    tally_add(&monitor->tallies, INVARIANT_GAP, times, times > GAP_TIMES, monitor_now_s(monitor));
 }
 
 /* ---- estimates */

@@ -15,6 +15,9 @@
 #define PROGRESS_S   5.0
 /* Blind to heat: a tenth, as the governor allows, and one slice in a second. */
 #define BLIND_PERMILLE 110.0
+/* Grace times unless policy sets others, as documented. */
+#define HEAT_GRACE_MS 3000
+#define LOAD_GRACE_MS 1000
 /* After the grace time: a tick, and what was running. */
 #define BLIND_SETTLES_MS 400
 /* Only our own heat shows that a sensor is stuck: work must have come or gone since then, and been watched for this
@@ -31,7 +34,7 @@
 
 /* ---- shares */
 
-static struct monitor_account *account_of(struct monitor *monitor, const struct request *request)
+struct monitor_account *monitor_account_of(struct monitor *monitor, const struct request *request)
 {
     uint32_t uid = request->job.account->uid;
 
@@ -152,13 +155,14 @@ static bool is_taken_for_stuck(const struct monitor *monitor)
 /* Judges the last second; @share is in permille of it. */
 static void judge_blind(struct monitor *monitor, double share)
 {
-    const struct governor_policy *policy = &monitor->server->governor.policy;
+    const struct scenario_policy *policy = &monitor->scenario->policy;
+    uint64_t heat_ms = policy->heat_grace_ms > 0 ? (uint64_t)policy->heat_grace_ms : HEAT_GRACE_MS;
+    uint64_t load_ms = policy->graphics_grace_ms > 0 ? (uint64_t)policy->graphics_grace_ms : LOAD_GRACE_MS;
     const struct scenario_sense *sense = &monitor->scenario->sense;
-    bool is_hot = was_blind(monitor, MISHAP_HEAT_GONE, policy->heat_grace_ms) ||
-                  was_blind(monitor, MISHAP_HEAT_FROZEN, policy->heat_grace_ms) ||
-                  was_blind(monitor, MISHAP_HEAT_NONSENSE, policy->heat_grace_ms) ||
+    bool is_hot = was_blind(monitor, MISHAP_HEAT_GONE, heat_ms) || was_blind(monitor, MISHAP_HEAT_FROZEN, heat_ms) ||
+                  was_blind(monitor, MISHAP_HEAT_NONSENSE, heat_ms) ||
                   was_blind(monitor, MISHAP_HEAT_STUCK, STUCK_FOUND_MS);
-    bool is_busy = was_blind(monitor, MISHAP_LOAD_GONE, policy->graphics_grace_ms);
+    bool is_busy = was_blind(monitor, MISHAP_LOAD_GONE, load_ms);
 
     if (is_taken_for_stuck(monitor)) {
         tally_add(&monitor->tallies, INVARIANT_BLIND, 1000.0, true, monitor_now_s(monitor));
@@ -291,7 +295,7 @@ void monitor_serve(struct monitor *monitor)
 
 void monitor_on_asked(struct monitor *monitor, const struct request *request)
 {
-    struct monitor_account *account = account_of(monitor, request);
+    struct monitor_account *account = monitor_account_of(monitor, request);
     uint64_t n_most = 0;
 
     for (int64_t i = 0; i < monitor->scenario->n_clients; i++) {
@@ -356,7 +360,7 @@ void monitor_on_full(struct monitor *monitor, const struct job *job, uint64_t re
 }
 
 /* Compares the time told with the time that it took, in either direction. */
-static void judge_told(struct monitor *monitor, const struct request *request)
+static void judge_told(struct monitor *monitor, const struct request *request, enum server_end how)
 {
     struct monitor_full *full = &monitor->full;
     double took_us;
@@ -365,8 +369,13 @@ static void judge_told(struct monitor *monitor, const struct request *request)
     if (full->n_left > 0 && is_crowded_out(monitor, full->priority)) {
         full->n_left = 0;
     }
-    if (monitor->server->is_closed || request->job.account->uid != full->uid || full->n_left == 0 ||
-        --full->n_left > 0) {
+    if (request->job.account->uid != full->uid) {
+        return;
+    }
+    if (full->is_late && how == SERVER_CANCELLED) {
+        full->n_left = 0; /* its client left earlier than could be known */
+    }
+    if (monitor->server->is_closed || full->n_left == 0 || --full->n_left > 0) {
         return;
     }
     took_us = (double)(monitor->timeline->now_ns - full->at_ns) / TIMELINE_US;
@@ -387,13 +396,14 @@ void monitor_on_refused(struct monitor *monitor, const struct request *request, 
 
 void monitor_on_served(struct monitor *monitor, const struct request *request, uint32_t n)
 {
-    struct monitor_account *account = account_of(monitor, request);
+    struct monitor_account *account = monitor_account_of(monitor, request);
 
     if (account) {
         account->n_step = account->step_ns == monitor->timeline->now_ns ? account->n_step + n : n;
         account->n_step_most = num_max(account->n_step_most, account->n_step);
         account->step_ns = monitor->timeline->now_ns;
         account->n_served += n;
+        monitor_spend(monitor, account, request, n);
     }
     if (request->job.priority == PRIORITY_BACKGROUND && n > 0) {
         /* Also in a step of a higher class. */
@@ -500,8 +510,9 @@ static void judge_first(struct monitor *monitor, const struct request *request)
     tally_add(&monitor->tallies, INVARIANT_FIRST, times, times > 1.0, monitor_now_s(monitor));
 }
 
-void monitor_on_token(struct monitor *monitor, const struct request *request)
+void monitor_on_token(struct monitor *monitor, struct request *request)
 {
+    monitor_judge_gap(monitor, request);
     monitor_log(monitor, "request %llu: token %u", (unsigned long long)request->job.order, request->n_tok);
     if (request->n_tok == 1) {
         uint64_t by_us = request->first_by_us;
@@ -541,7 +552,7 @@ void monitor_on_end(struct monitor *monitor, const struct request *request, enum
 
     monitor_log(monitor, "request %llu: %s after %u tokens", (unsigned long long)request->job.order, ends[how],
                 request->n_tok);
-    judge_told(monitor, request);
+    judge_told(monitor, request, how);
     tally_add(&monitor->tallies, INVARIANT_ONCE, (double)request->n_ends, request->n_ends != 1 || !is_whole,
               monitor_now_s(monitor));
     if (request->job.priority == PRIORITY_REALTIME) {
@@ -570,6 +581,7 @@ void monitor_on_step(struct monitor *monitor, const struct engine *engine, const
         monitor->pace[n] = pace;
         monitor->n_since_change[n] = 0;
     }
+    monitor_count_answers(monitor, plan, took_us);
     monitor->n_steps[n]++;
     monitor->n_since_change[n]++;
     if (monitor->n_steps[n] > COST_FROM && monitor->n_since_change[n] > CLOCK_STEPS) {

@@ -48,6 +48,8 @@ const struct mutant_row mutants[MUTANT_COUNT] = {
                            INVARIANT_PROGRESS, 185 },
     [MUTANT_LONG_ESTIMATE] = { "long-estimate", "deadlines are admitted as if all took three times as long",
                                FAMILY_DEADLINE, INVARIANT_ESTIMATE },
+    [MUTANT_HALF_BUDGET] = { "half-budget", "accounts get half of their tokens a minute", FAMILY_CHAOS,
+                             INVARIANT_BUDGET, 50 },
 };
 
 /* A shorter pause, as the share of time that it leaves. */

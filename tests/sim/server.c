@@ -143,7 +143,7 @@ static void fill_job(struct server *server, struct request *request, const struc
         .weight = server->is_unscheduled || server->mutant == MUTANT_NO_WEIGHT ? 0 : spec->weight,
         .n_streams = SERVER_STREAMS,
         .n_waiting = SERVER_WAITING,
-        .tokens_a_minute = spec->tokens_a_minute,
+        .tokens_a_minute = server->mutant == MUTANT_HALF_BUDGET ? spec->tokens_a_minute / 2 : spec->tokens_a_minute,
     };
     job->n_prompt = spec->n_prompt;
     job->n_known = spec->n_prompt;
@@ -156,6 +156,7 @@ static void fill_job(struct server *server, struct request *request, const struc
         request->finish_by_us = job->finish_by_us;
     }
     request->weight = spec->weight;
+    request->tokens_a_minute = spec->tokens_a_minute;
     request->n_most = spec->n_most;
     request->n_answer = spec->n_answer;
     request->n_cached = spec->n_cached;

@@ -24,8 +24,9 @@
 struct request {
     struct list link; /* server::requests; an ended request stays while steps name it */
     struct job job;
-    uint32_t sequence;    /* 0: none */
-    uint32_t weight;      /* of its account, by policy */
+    uint32_t sequence; /* 0: none */
+    uint32_t weight;   /* of its account, by policy */
+    uint32_t tokens_a_minute;
     uint32_t n_most;      /* longest answer, as requested */
     uint32_t n_answer;    /* tokens after which it ends by itself */
     uint32_t n_cached;    /* part of its prompt that its session has cached */
@@ -35,6 +36,7 @@ struct request {
     uint64_t finish_by_us;
     uint64_t asked_ns;
     uint64_t first_ns;      /* of the first token; 0: none yet */
+    uint64_t token_ns;      /* of the last one */
     uint64_t told_first_us; /* estimate at its admission, from then on */
     bool opens_alone;       /* no other sequence has pages of its engine */
     bool is_over;
