@@ -48,9 +48,10 @@ struct conn_ops {
 };
 
 struct conn {
-    struct list link;  /* ipc::conns */
-    struct list dirty; /* ipc::dirty */
-    struct list turn;  /* tenant::line */
+    struct list link;   /* ipc::conns */
+    struct list dirty;  /* ipc::dirty */
+    struct list turn;   /* tenant::line */
+    uint64_t turn_cost; /* of its frames since the next connection of the tenant was let in */
     struct ipc *ipc;
     uv_pipe_t pipe;
     uv_timer_t timer; /* for the earliest of due_ms */

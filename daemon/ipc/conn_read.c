@@ -1,6 +1,6 @@
 /*
- * Bytes come in, frames go out. A connection reads a piece, keeps it until its frames have had their turn, and then reads
- * on. Its memory grows with the bytes that came, never with a claimed length.
+ * Bytes come in, frames go out. A connection reads a piece, keeps it until its frames have had their turn, and then
+ * reads on. Its memory grows with the bytes that came, never with a claimed length.
  */
 #include "base/err.h"
 #include "base/log.h"

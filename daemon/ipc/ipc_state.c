@@ -40,6 +40,6 @@ void ipc_left(struct ipc *ipc)
         !uv_is_closing((const uv_handle_t *)&ipc->flusher)) {
         uv_close((uv_handle_t *)&ipc->flusher, on_handle_closed);
         uv_close((uv_handle_t *)&ipc->turn_check, on_handle_closed);
-        uv_close((uv_handle_t *)&ipc->turn_idle, on_handle_closed);
+        uv_close((uv_handle_t *)&ipc->turn_timer, on_handle_closed);
     }
 }

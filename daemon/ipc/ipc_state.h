@@ -35,7 +35,8 @@ struct ipc {
     struct wire wire;      /* of the frame being handled */
     uv_prepare_t flusher;
     uv_check_t turn_check; /* behind the reading of an iteration */
-    uv_idle_t turn_idle;   /* active while the turn left frames for the next iteration */
+    bool is_pausing;       /* a turn left frames; the next one waits for @turn_timer */
+    uv_timer_t turn_timer; /* runs while a turn left frames for the next one */
     unsigned n_handles;    /* of these three, not closed */
     uint64_t cost;         /* bytes, of all tenants (turn.h) */
     uint64_t least_cost;   /* that the last tenant to have a turn had caused: a newcomer begins there */

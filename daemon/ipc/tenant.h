@@ -1,7 +1,8 @@
 /*
  * Tenant: what all connections of one uid hold together
  *
- * One app must not use up the descriptors and buffers of all, nor the loop's time. A tenant exists as long as a connection of its uid.
+ * One app must not use up the descriptors and buffers of all, nor the loop's time. A tenant exists as long as a
+ * connection of its uid.
  */
 #ifndef SOTTO_IPC_TENANT_H
 #define SOTTO_IPC_TENANT_H
