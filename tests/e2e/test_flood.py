@@ -146,13 +146,13 @@ def an_app_that_costs_engines_again_and_again_waits_and_all_others_go_on():
 def a_realtime_request_passes_the_long_texts_of_others():
     if os.geteuid() != 0:
         raise LeftOut("other users take root")
-    text = (b"a few words of a very long text, 1234; " * 30000)[:1 << 20]
+    text = (b"a few words of a very long text, 1234; " * 15000)[:512 << 10]
     with Daemon(start=False, policy=[{"anyone": True, "class_ceiling": "realtime"}]) as daemon:
         os.chmod(daemon.folder, 0o755)
         daemon.start()
         os.chmod(daemon.socket, 0o777)
         daemon.wait_ready()
-        crowd = [client_of(daemon, 20001 + user) for user in range(3) for _ in range(3)]
+        crowd = [client_of(daemon, 20001 + user) for user in range(3) for _ in range(8)]
         asked = [client.ask(pb.Tokenize(text=text)) for client in crowd]
         with client_of(daemon, 20009) as urgent:
             ask = generate("a few words", max_tokens=2)
@@ -160,8 +160,8 @@ def a_realtime_request_passes_the_long_texts_of_others():
             for _ in range(3):
                 equal(urgent.answer(urgent.ask(ask)).error, None, "an answer beside them")
         counted = daemon.counter("sotto_texts_total")
-        note(f"{counted} of 9 long texts were done by then")
-        holds(counted < 9, "the realtime requests did not wait for all of the long texts")
+        note(f"{counted} of {len(crowd)} long texts were done by then")
+        holds(counted < len(crowd) / 2, "the realtime requests did not wait for the long texts")
         for client, stream in zip(crowd, asked):
             holds(client.read_of(stream).tokenized.ids, "the long text")
             client.close()
