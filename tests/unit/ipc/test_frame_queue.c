@@ -2,15 +2,15 @@
  * The frame that is handled next, counted in frames. Other users take root: without it these facts are left out.
  */
 #include "fixture.h"
-#include "ipc/turn.h"
+#include "ipc/frame_queue.h"
 #include <string.h>
 #include <sys/socket.h>
 
 #define N_CROWD 60u
 #define UID     20001
 
-/* Handled in one turn at most, of the cheapest frames. */
-#define FRAMES_A_TURN (TURN_BUDGET / TURN_FRAME_COST)
+/* Handled in one round at most, of the cheapest frames. */
+#define FRAMES_A_ROUND (FRAME_QUEUE_BUDGET / FRAME_QUEUE_FRAME_COST)
 
 static struct fixture fixture;
 static struct client crowd[N_CROWD];
@@ -75,7 +75,7 @@ START_TEST(a_frame_passes_a_crowd_of_full_connections)
     for (unsigned i = 0; i < N_CROWD; i++) {
         n += fill(&crowd[i], 200);
     }
-    ck_assert_uint_gt(n, 50 * FRAMES_A_TURN);
+    ck_assert_uint_gt(n, 50 * FRAMES_A_ROUND);
     while (!fixture.ipc->is_pausing) {
         fixture_iterate(&fixture);
     }
@@ -83,12 +83,12 @@ START_TEST(a_frame_passes_a_crowd_of_full_connections)
     ask(&other);
     fixture_iterate(&fixture);
     ck_assert_uint_eq(fixture.hub.n_opened, 1);
-    ck_assert_uint_le(fixture.ipc->counts.n_frames_in - before, FRAMES_A_TURN);
-    ck_assert_uint_gt(other_tenant()->cost, TURN_BUDGET); /* it gets no credit for the time before */
+    ck_assert_uint_le(fixture.ipc->counts.n_frames_in - before, FRAMES_A_ROUND);
+    ck_assert_uint_gt(other_tenant()->cost, FRAME_QUEUE_BUDGET); /* it gets no credit for the time before */
 }
 END_TEST
 
-START_TEST(a_turn_is_bounded_and_the_rest_goes_on)
+START_TEST(a_round_is_bounded_and_the_rest_goes_on)
 {
     uint64_t before = fixture.ipc->counts.n_frames_in;
     unsigned n = 0;
@@ -100,13 +100,13 @@ START_TEST(a_turn_is_bounded_and_the_rest_goes_on)
         uint64_t last = fixture.ipc->counts.n_frames_in;
 
         fixture_iterate(&fixture);
-        ck_assert_uint_le(fixture.ipc->counts.n_frames_in - last, FRAMES_A_TURN);
+        ck_assert_uint_le(fixture.ipc->counts.n_frames_in - last, FRAMES_A_ROUND);
     }
 }
 END_TEST
 
 /* The test holds the clock of the pause. */
-START_TEST(in_the_pause_behind_a_turn_the_rest_waits)
+START_TEST(in_the_pause_behind_a_round_the_rest_waits)
 {
     uint64_t before;
 
@@ -116,7 +116,7 @@ START_TEST(in_the_pause_behind_a_turn_the_rest_waits)
     while (!fixture.ipc->is_pausing) {
         fixture_iterate(&fixture);
     }
-    uv_timer_stop(&fixture.ipc->turn_timer);
+    uv_timer_stop(&fixture.ipc->round_timer);
     before = fixture.ipc->counts.n_frames_in;
     for (unsigned i = 0; i < 5; i++) {
         fixture_iterate(&fixture);
@@ -128,7 +128,7 @@ START_TEST(in_the_pause_behind_a_turn_the_rest_waits)
 }
 END_TEST
 
-/* Both users have more than a turn can hold. */
+/* Both users have more than a round can hold. */
 START_TEST(two_users_get_on_alike_whatever_their_connections)
 {
     uint64_t before = fixture.ipc->counts.n_frames_in;
@@ -138,7 +138,7 @@ START_TEST(two_users_get_on_alike_whatever_their_connections)
         fill(&crowd[i], 200);
     }
     n = fill(&other, 1000);
-    ck_assert_uint_ge(n, 5 * FRAMES_A_TURN);
+    ck_assert_uint_ge(n, 5 * FRAMES_A_ROUND);
     while (list_is_empty(&other_tenant()->due)) {
         fixture_iterate(&fixture);
     }
@@ -146,7 +146,7 @@ START_TEST(two_users_get_on_alike_whatever_their_connections)
         fixture_iterate(&fixture);
     }
     ck_assert(!list_is_empty(&fixture.ipc->due)); /* the crowd is not done */
-    ck_assert_uint_le(fixture.ipc->counts.n_frames_in - before, 2 * n + 4 * FRAMES_A_TURN);
+    ck_assert_uint_le(fixture.ipc->counts.n_frames_in - before, 2 * n + 4 * FRAMES_A_ROUND);
 }
 END_TEST
 
@@ -176,14 +176,14 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("ipc-turn");
+    Suite *suite = suite_create("ipc-frame-queue");
     TCase *facts = tcase_create("facts");
 
     tcase_add_checked_fixture(facts, setup, teardown);
     if (geteuid() == 0) {
         tcase_add_test(facts, a_frame_passes_a_crowd_of_full_connections);
-        tcase_add_test(facts, a_turn_is_bounded_and_the_rest_goes_on);
-        tcase_add_test(facts, in_the_pause_behind_a_turn_the_rest_waits);
+        tcase_add_test(facts, a_round_is_bounded_and_the_rest_goes_on);
+        tcase_add_test(facts, in_the_pause_behind_a_round_the_rest_waits);
         tcase_add_test(facts, two_users_get_on_alike_whatever_their_connections);
         tcase_add_test(facts, answers_count);
     }

@@ -1,4 +1,4 @@
-#include "ipc/turn.h"
+#include "ipc/frame_queue.h"
 
 /* Returns the tenant with a frame to handle that has cost least; of equal ones the one that waits for longest. */
 static struct tenant *next_tenant(const struct ipc *ipc)
@@ -20,7 +20,7 @@ static void on_time(uv_timer_t *timer)
 {
     struct ipc *ipc = timer->data;
 
-    ipc->is_pausing = false; /* the turn follows in this iteration */
+    ipc->is_pausing = false; /* the round follows in this iteration */
 }
 
 /* Handles a frame of @conn, which may end the connection, and with it the tenant. A connection keeps its place for some
@@ -30,78 +30,78 @@ static void take(struct ipc *ipc, struct conn *conn)
     uint64_t before = ipc->cost;
 
     conn_take_frame(conn);
-    conn->turn_cost += ipc->cost - before;
-    if (conn->turn_cost >= TURN_CONN_COST && turn_is_due(conn)) {
-        conn->turn_cost = 0;
-        list_remove(&conn->turn);
-        list_append(&conn->tenant->line, &conn->turn);
+    conn->round_cost += ipc->cost - before;
+    if (conn->round_cost >= FRAME_QUEUE_CONN_COST && frame_queue_has(conn)) {
+        conn->round_cost = 0;
+        list_remove(&conn->queued);
+        list_append(&conn->tenant->queue, &conn->queued);
     }
 }
 
-/* Returns whether @tenant may go on now. In a pause only one that had nothing to handle in the turn before it may. */
+/* Returns whether @tenant may go on now. In a pause only one that had nothing to handle in the round before it may. */
 static bool may_go(const struct ipc *ipc, const struct tenant *tenant)
 {
     return !ipc->is_pausing || tenant->cost <= ipc->least_cost;
 }
 
-static void on_turn(uv_check_t *check)
+static void on_round(uv_check_t *check)
 {
     struct ipc *ipc = check->data;
-    uint64_t until = ipc->cost + TURN_BUDGET;
+    uint64_t until = ipc->cost + FRAME_QUEUE_BUDGET;
     struct tenant *tenant;
 
     while (ipc->cost < until && (tenant = next_tenant(ipc)) != NULL && may_go(ipc, tenant)) {
         ipc->least_cost = tenant->cost > ipc->least_cost ? tenant->cost : ipc->least_cost;
-        take(ipc, container_of(list_first(&tenant->line), struct conn, turn));
+        take(ipc, container_of(list_first(&tenant->queue), struct conn, queued));
     }
     if (!list_is_empty(&ipc->due) && !ipc->is_pausing) {
         ipc->is_pausing = true;
-        uv_update_time(ipc->loop); /* the turn has taken some of the pause */
-        uv_timer_start(&ipc->turn_timer, on_time, TURN_PAUSE_MS, 0);
+        uv_update_time(ipc->loop); /* the round has taken some of the pause */
+        uv_timer_start(&ipc->round_timer, on_time, FRAME_QUEUE_PAUSE_MS, 0);
     }
 }
 
-void turn_start(struct ipc *ipc)
+void frame_queue_start(struct ipc *ipc)
 {
-    uv_check_init(ipc->loop, &ipc->turn_check);
-    uv_timer_init(ipc->loop, &ipc->turn_timer);
-    ipc->turn_check.data = ipc;
-    ipc->turn_timer.data = ipc;
-    uv_check_start(&ipc->turn_check, on_turn);
-    uv_unref((uv_handle_t *)&ipc->turn_check);
-    uv_unref((uv_handle_t *)&ipc->turn_timer);
+    uv_check_init(ipc->loop, &ipc->round_check);
+    uv_timer_init(ipc->loop, &ipc->round_timer);
+    ipc->round_check.data = ipc;
+    ipc->round_timer.data = ipc;
+    uv_check_start(&ipc->round_check, on_round);
+    uv_unref((uv_handle_t *)&ipc->round_check);
+    uv_unref((uv_handle_t *)&ipc->round_timer);
 }
 
 /* A tenant that asked for nothing gets no credit for that time. */
-void turn_join(struct conn *conn)
+void frame_queue_add(struct conn *conn)
 {
     struct tenant *tenant = conn->tenant;
     struct ipc *ipc = conn->ipc;
 
-    if (!tenant || turn_is_due(conn)) {
+    if (!tenant || frame_queue_has(conn)) {
         return;
     }
-    list_append(&tenant->line, &conn->turn);
+    list_append(&tenant->queue, &conn->queued);
     if (list_is_empty(&tenant->due)) {
         list_append(&ipc->due, &tenant->due);
         tenant->cost = tenant->cost > ipc->least_cost ? tenant->cost : ipc->least_cost;
     }
 }
 
-void turn_leave(struct conn *conn)
+void frame_queue_remove(struct conn *conn)
 {
-    list_remove(&conn->turn);
-    if (conn->tenant && list_is_empty(&conn->tenant->line)) {
+    list_remove(&conn->queued);
+    if (conn->tenant && list_is_empty(&conn->tenant->queue)) {
         list_remove(&conn->tenant->due);
     }
 }
 
-bool turn_is_due(const struct conn *conn)
+bool frame_queue_has(const struct conn *conn)
 {
-    return !list_is_empty(&conn->turn);
+    return !list_is_empty(&conn->queued);
 }
 
-void turn_charge(struct ipc *ipc, struct tenant *tenant, size_t n)
+void frame_queue_charge(struct ipc *ipc, struct tenant *tenant, size_t n)
 {
     ipc->cost += n;
     if (tenant) {
