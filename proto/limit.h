@@ -37,7 +37,7 @@
 #define LIMIT_WAITING_FEW   4u   /* as many again for users that have fewer than this waiting */
 #define LIMIT_WAITING_A_UID 64u
 #define LIMIT_WATCHES_A_UID 64u /* an event costs the loop as much as it has watchers */
-#define LIMIT_WORDS_JOBS    64u /* texts being tokenised or waiting for it, all peers */
+#define LIMIT_WORDS_JOBS    64u /* texts being tokenised or waiting for it, all peers; a user may always have one */
 #define LIMIT_WORDS_A_UID   8u
 
 /* A client that does not read: its streams are parked at STALL unsent bytes and go on at RESUME; at MAX, or after

@@ -31,7 +31,7 @@ struct hub_config {
     uint32_t pause_ms[3];    /* between restarts of a crashing engine; 0: 100, 1000, 10000 */
     uint32_t load_stall_ms;  /* a load without progress is given up; 0: 30000 */
     uint32_t step_floor_ms;  /* shortest watchdog of a step; 0: 2000 */
-    uint32_t n_pool_threads; /* of libuv's pool; at most half of them work for one account; 0: 4, as libuv */
+    uint32_t n_pool_threads; /* of libuv's pool; 0: 4, as libuv */
     struct machine_config machine;
     struct governor_policy governor;
     struct energy_stated energy;

@@ -128,6 +128,7 @@ static const struct ticket_ops ops = { .call = call, .on_ready = on_vocabulary, 
 static int admit(struct hub *hub, const char *name, const char *field, const struct grant *grant, uint64_t n_bytes,
                  struct model_entry **ret_model, struct account **ret_account, struct diag *diag)
 {
+    uint32_t n_own;
     int r;
 
     if (hub->events.is_stopping) {
@@ -143,7 +144,8 @@ static int admit(struct hub *hub, const char *name, const char *field, const str
     if (r) {
         return err_up(r);
     }
-    if (hub->pool.n_jobs >= LIMIT_WORDS_JOBS || text_pool_jobs_of(&hub->pool, *ret_account) >= LIMIT_WORDS_A_UID) {
+    n_own = text_pool_jobs_of(&hub->pool, *ret_account);
+    if (n_own >= LIMIT_WORDS_A_UID || (n_own > 0 && hub->pool.n_jobs >= LIMIT_WORDS_JOBS)) {
         diag_set(diag, "as many texts as may be are being tokenised already: wait for one to end");
         return SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED;
     }

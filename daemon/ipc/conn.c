@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "ipc/turn.h"
+#include "ipc/frame_queue.h"
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -95,7 +95,7 @@ static void on_due(struct conn *conn, enum conn_due due)
                   limits->hello_ms);
         break;
     case DUE_HALF_FRAME:
-        if (turn_is_due(conn)) { /* what it sent was not looked at */
+        if (frame_queue_has(conn)) { /* what it sent was not looked at */
             conn_wait(conn, DUE_HALF_FRAME, limits->half_frame_ms);
             break;
         }
@@ -160,7 +160,7 @@ void conn_close(struct conn *conn)
     hub_hint_ends(conn->ipc->hub, &conn->compositor);
     hub_connection_left(conn->ipc->hub, conn->id);
     list_remove(&conn->dirty);
-    turn_leave(conn);
+    frame_queue_remove(conn);
     if (conn->tenant) {
         conn->ipc->n_conns--;
         tenant_leave(steal(&conn->tenant), conn->charged);
@@ -322,7 +322,7 @@ int conn_accept(struct ipc *ipc, uv_stream_t *server)
     conn->ipc = ipc;
     conn->id = ++ipc->last_id;
     list_init(&conn->dirty);
-    list_init(&conn->turn);
+    list_init(&conn->queued);
     list_init(&conn->requests);
     buf_init(&conn->in, MEM_WIRE, FRAME_HEAD_BYTES + LIMIT_FRAME + IPC_READ_BYTES);
     buf_init(&conn->out, MEM_WIRE, LIMIT_OUT_MAX + 2 * (FRAME_HEAD_BYTES + LIMIT_FRAME));

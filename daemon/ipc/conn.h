@@ -1,12 +1,11 @@
 /*
  * Conn: one connection, from its first byte to its close callback
  *
- * Reading stops after each piece until the frames in it have had their turn (turn.h); the length of a frame is checked
- * before any memory is set aside (conn_read.c). Writing
- * joins frames in a buffer, which goes out once in a loop iteration, one write at a time; a peer that does not read
- * first parks its own streams, then loses its connection (conn_write.c). A connection that fails ends alone, with a
- * typed Error as its last frame where that can still be sent. It hands frames and the events of its life to the
- * functions of struct conn_ops and knows no requests.
+ * Reading stops after each piece until the frames in it have been handled (frame_queue.h); the length of a frame is
+ * checked before any memory is set aside (conn_read.c). Writing joins frames in a buffer, which goes out once in a loop
+ * iteration, one write at a time; a peer that does not read first parks its own streams, then loses its connection
+ * (conn_write.c). A connection that fails ends alone, with a typed Error as its last frame where that can still be
+ * sent. It hands frames and the events of its life to the functions of struct conn_ops and knows no requests.
  */
 #ifndef SOTTO_IPC_CONN_H
 #define SOTTO_IPC_CONN_H
@@ -48,9 +47,10 @@ struct conn_ops {
 };
 
 struct conn {
-    struct list link;  /* ipc::conns */
-    struct list dirty; /* ipc::dirty */
-    struct list turn;  /* tenant::line */
+    struct list link;    /* ipc::conns */
+    struct list dirty;   /* ipc::dirty */
+    struct list queued;  /* tenant::queue */
+    uint64_t round_cost; /* of its frames since the next connection of the tenant was let in */
     struct ipc *ipc;
     uv_pipe_t pipe;
     uv_timer_t timer; /* for the earliest of due_ms */
@@ -123,7 +123,7 @@ void conn_end_half(struct conn *conn);
 
 void conn_start_reading(struct conn *conn); /* conn_read.c */
 
-/* Handles the frame at the head of what was read. If there is no whole one, @conn leaves its line and reads on. */
+/* Handles the frame at the head of what was read. If there is no whole one, @conn leaves the queue and reads on. */
 void conn_take_frame(struct conn *conn);
 bool conn_peer_is_gone(const struct conn *conn);
 

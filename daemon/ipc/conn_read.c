@@ -1,10 +1,10 @@
 /*
- * Bytes come in, frames go out. A connection reads a piece, keeps it until its frames have had their turn, and then reads
- * on. Its memory grows with the bytes that came, never with a claimed length.
+ * Bytes come in, frames go out. A connection reads a piece, keeps it until its frames have been handled, and then
+ * reads on. Its memory grows with the bytes that came, never with a claimed length.
  */
 #include "base/err.h"
 #include "base/log.h"
-#include "ipc/turn.h"
+#include "ipc/frame_queue.h"
 #include <inttypes.h>
 #include <poll.h>
 
@@ -62,7 +62,7 @@ static void watch_half_frame(struct conn *conn)
 
 static void read_on(struct conn *conn)
 {
-    turn_leave(conn);
+    frame_queue_remove(conn);
     if (!conn->in.n) {
         buf_finish(&conn->in); /* most connections are idle for most of the time */
     }
@@ -79,7 +79,7 @@ void conn_take_frame(struct conn *conn)
     int r;
 
     if (!conn_is_open(conn) || conn->fail_why) {
-        turn_leave(conn);
+        frame_queue_remove(conn);
         return;
     }
     r = frame_take(buf_data(&conn->in), conn->in.n, max, &frame, &used);
@@ -88,14 +88,14 @@ void conn_take_frame(struct conn *conn)
         return;
     }
     if (r == FRAME_TOO_LARGE) {
-        turn_leave(conn);
+        frame_queue_remove(conn);
         conn->ipc->counts.n_bad++;
         conn_fail(conn, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "",
                   "a frame of %zu bytes was announced; at most %zu are allowed%s", frame.n, max,
                   conn->state == CONN_NEW ? " before Welcome" : "");
         return;
     }
-    turn_charge(conn->ipc, conn->tenant, TURN_FRAME_COST + frame.n);
+    frame_queue_charge(conn->ipc, conn->tenant, FRAME_QUEUE_FRAME_COST + frame.n);
     handle_frame(conn, &frame);
     buf_eat(&conn->in, used);
     conn->some_taken = true;
@@ -109,7 +109,7 @@ static void on_bytes(struct conn *conn, const uint8_t *bytes, size_t n)
         return;
     }
     conn_charge(conn);
-    turn_join(conn);
+    frame_queue_add(conn);
 }
 
 bool conn_peer_is_gone(const struct conn *conn)

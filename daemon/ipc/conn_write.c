@@ -5,7 +5,7 @@
  * for the stall time, the connection fails.
  */
 #include "base/clock.h"
-#include "ipc/turn.h"
+#include "ipc/frame_queue.h"
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 
@@ -226,7 +226,7 @@ static void sent(struct conn *conn, int r, size_t n, bool is_fatal)
         return;
     }
     conn->ipc->counts.n_frames_out++;
-    turn_charge(conn->ipc, conn->tenant, n);
+    frame_queue_charge(conn->ipc, conn->tenant, n);
     mark_dirty(conn);
     conn_charge(conn);
     if (!is_fatal && !conn->is_parked && conn_unsent(conn) > LIMIT_OUT_STALL) {

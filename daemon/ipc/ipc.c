@@ -1,9 +1,9 @@
 #include "ipc/ipc.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "ipc/frame_queue.h"
 #include "ipc/listener.h"
 #include "ipc/route.h"
-#include "ipc/turn.h"
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -57,7 +57,7 @@ int ipc_create(struct ipc **ret_ipc, uv_loop_t *loop, struct hub *hub, const str
     ipc->n_handles = 3;
     uv_prepare_start(&ipc->flusher, flush_dirty);
     uv_unref((uv_handle_t *)&ipc->flusher);
-    turn_start(ipc);
+    frame_queue_start(ipc);
     *ret_ipc = ipc;
     return 0;
 }

@@ -39,7 +39,7 @@ void ipc_left(struct ipc *ipc)
     if (ipc->closing && list_is_empty(&ipc->conns) && list_is_empty(&ipc->listeners) &&
         !uv_is_closing((const uv_handle_t *)&ipc->flusher)) {
         uv_close((uv_handle_t *)&ipc->flusher, on_handle_closed);
-        uv_close((uv_handle_t *)&ipc->turn_check, on_handle_closed);
-        uv_close((uv_handle_t *)&ipc->turn_idle, on_handle_closed);
+        uv_close((uv_handle_t *)&ipc->round_check, on_handle_closed);
+        uv_close((uv_handle_t *)&ipc->round_timer, on_handle_closed);
     }
 }

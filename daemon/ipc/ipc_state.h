@@ -26,7 +26,7 @@ struct ipc {
     struct list dirty;     /* conn::dirty: bytes were queued in this loop iteration */
     struct list tenants;   /* tenant::link */
     struct list watches;   /* conn_request::watch */
-    struct list due;       /* tenant::due: frames wait for their turn */
+    struct list due;       /* tenant::due: frames wait to be handled */
     uint32_t n_conns;      /* served; refused ones and those that are being closed don't count */
     bool is_full_logged;   /* the log has a line about the limit that is reached */
     uint64_t log_since_us; /* when the current period of ipc_log_level() began */
@@ -34,11 +34,12 @@ struct ipc {
     uint64_t last_id;      /* of a connection, for the log */
     struct wire wire;      /* of the frame being handled */
     uv_prepare_t flusher;
-    uv_check_t turn_check; /* behind the reading of an iteration */
-    uv_idle_t turn_idle;   /* active while the turn left frames for the next iteration */
-    unsigned n_handles;    /* of these three, not closed */
-    uint64_t cost;         /* bytes, of all tenants (turn.h) */
-    uint64_t least_cost;   /* that the last tenant to have a turn had caused: a newcomer begins there */
+    uv_check_t round_check; /* behind the reading of an iteration */
+    bool is_pausing;        /* a round left frames; the next one waits for @round_timer */
+    uv_timer_t round_timer; /* runs while a round left frames for the next one */
+    unsigned n_handles;     /* of these three, not closed */
+    uint64_t cost;          /* bytes, of all tenants (frame_queue.h) */
+    uint64_t least_cost;    /* that the last tenant to have a round had caused: a newcomer begins there */
     bool closing;
     void (*done)(void *owner);
     struct ipc_counts counts;

@@ -28,7 +28,7 @@ struct tenant *tenant_join(struct list *tenants, uint32_t uid)
         }
         tenant->uid = uid;
         list_init(&tenant->due);
-        list_init(&tenant->line);
+        list_init(&tenant->queue);
         list_append(tenants, &tenant->link);
     }
     tenant->n_conns++;

@@ -1,7 +1,8 @@
 /*
  * Tenant: what all connections of one uid hold together
  *
- * One app must not use up the descriptors and buffers of all, nor the loop's time. A tenant exists as long as a connection of its uid.
+ * One app must not use up the descriptors and buffers of all, nor the loop's time. A tenant exists as long as a
+ * connection of its uid.
  */
 #ifndef SOTTO_IPC_TENANT_H
 #define SOTTO_IPC_TENANT_H
@@ -14,9 +15,9 @@ struct tenant {
     uint32_t uid;
     uint32_t n_conns;
     uint64_t wire_bytes;
-    struct list due;  /* ipc::due: one of its connections waits for its turn (turn.h) */
-    struct list line; /* conn::turn: those that wait */
-    uint64_t cost;    /* bytes of its frames and answers, and of what frames cost */
+    struct list due;   /* ipc::due: one of its connections waits in its queue (frame_queue.h) */
+    struct list queue; /* conn::queued: those that wait */
+    uint64_t cost;     /* bytes of its frames and answers, and of what frames cost */
 };
 
 /* Adds a connection to the tenant of @uid in @tenants and returns it; NULL: no memory. */

@@ -117,7 +117,7 @@ uint32_t jinja_run_line(const struct jinja_run *run);  /* line of the template t
 uint64_t jinja_run_steps(const struct jinja_run *run); /* taken so far */
 bool jinja_run_is_over(const struct jinja_run *run);   /* it failed at a ceiling of its limits */
 
-/* Gives the output away: *ret_out is the caller's, who frees its two arrays. */
+/* Gives the output away: the caller frees the two arrays of *ret_out. */
 void jinja_run_take_out(struct jinja_run *run, struct jinja_out *ret_out);
 
 #endif

@@ -20,7 +20,7 @@
 #define SPELL_QUICK 32768u
 #define SPELL_STEPS 2u
 
-/* Bytes of a text whose tokenizer holds little on its way. */
+/* Bytes of a text that its tokenizer holds little memory for. */
 #define LIGHT_BYTES (16u << 10)
 
 /* ---- the work, in a thread */

@@ -1,9 +1,9 @@
 /*
  * Text job: work with a text that takes too long for the loop
  *
- * Tokenising a long text, rendering messages and reading a vocabulary take milliseconds to seconds. A job owns its input
- * and its result, and is done in pieces of a few milliseconds, one thread at a time; the loop decides between two of
- * them which job goes on (text_pool.h). How a text is cut changes no token of it.
+ * Tokenising a long text, rendering messages and reading a vocabulary take milliseconds to seconds. A job owns its
+ * input and its result, and is done in pieces of a few milliseconds, one thread at a time; the loop decides between two
+ * of them which job goes on (text_pool.h). How a text is cut changes no token of it.
  *
  * Three kinds of work can't be cut, and are long pieces: a template that takes more than a quick rendering, a text of
  * very many tokens, and the head of a model file. The first bounds of a template tell which ones are long: it begins

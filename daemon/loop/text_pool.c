@@ -113,8 +113,8 @@ static void run(uv_work_t *work)
     text_job_run(container_of(work, struct text_job, work));
 }
 
-/* Puts the job back in front of the younger ones of its account. A template that was found to be long holds nothing, and
- * begins again. */
+/* Puts the job back in front of the younger ones of its account. A template that was found to be long holds nothing,
+ * and begins again. */
 static void go_on(struct text_pool *pool, struct text_job *job)
 {
     job->is_begun = job->kind != TEXT_CHAT || job->is_rendered;

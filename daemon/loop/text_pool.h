@@ -44,7 +44,8 @@ uint32_t text_pool_jobs_of(const struct text_pool *pool, const struct account *a
  * that. */
 void text_pool_push(struct text_pool *pool, struct text_job *job, text_done_fn done, void *owner);
 
-/* Drops the job: there is no callback. A job of which no piece runs is freed at once, another at the end of its piece. */
+/* Drops the job: there is no callback. A job of which no piece runs is freed at once, another at the end of its
+ * piece. */
 void text_pool_drop(struct text_job *job);
 
 /* Returns whether no job is left: the loop can't end before all come back. */

@@ -88,7 +88,8 @@ static bool is_spent(struct streams *streams, const struct quota_request *reques
     return true;
 }
 
-/* The estimate looks at all requests, so it is made once a millisecond: a user may be refused thousands of times in it. */
+/* The estimate looks at all requests, so it is made once a millisecond: a user may be refused thousands of times in
+ * it. */
 static uint32_t retry_ms(struct streams *streams, const struct quota_request *request,
                          const struct account_limits *limits)
 {

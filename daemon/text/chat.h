@@ -50,7 +50,8 @@ struct chat_input {
     struct tm now;              /* local time, for templates that write the date */
 };
 
-/* A rendered text. Its ids are those of a tokenizer with TOKENIZE_SPECIAL and TOKENIZE_BOS, behind chat_keep_one_bos(). */
+/* A rendered text. Its ids are those of a tokenizer with TOKENIZE_SPECIAL and TOKENIZE_BOS, behind
+ * chat_keep_one_bos(). */
 struct chat_text {
     uint8_t *bytes; /* owned */
     uint8_t *marks; /* owned; of the bytes, see struct tokenizer_text */

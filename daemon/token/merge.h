@@ -45,7 +45,7 @@ struct merge {
     uint32_t n_heap;
     uint32_t cap_heap;
     uint32_t n_bytes;   /* of the word, up to the last symbol */
-    uint32_t n_offered; /* symbols whose pair with the next one was looked up */
+    uint32_t n_offered; /* symbols that were looked up together with the next one */
     merge_find_fn find;
     const void *owner; /* of @find */
 };
@@ -64,8 +64,8 @@ void merge_begin(struct merge *merge);
 /* Adds the next symbol of the word. 0 or -ENOMEM. */
 int merge_push(struct merge *merge, uint32_t at, uint32_t n, uint32_t id);
 
-/* Merges the symbols, for at most *left steps of the tokenizer, which are taken off it. Afterwards the chain from symbol
- * 0 along @next is the result. MERGE_MORE or -ENOMEM. */
+/* Merges the symbols, for at most *left steps of the tokenizer, which are taken off it. Afterwards the chain from
+ * symbol 0 along @next is the result. MERGE_MORE or -ENOMEM. */
 int merge_run(struct merge *merge, const uint8_t *word, uint64_t *left);
 
 #endif

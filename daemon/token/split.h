@@ -40,8 +40,8 @@ void split_cursor_destroy(struct split_cursor *cursor);
 /* Puts the cursor at the head of @text (valid UTF-8), which stays where it is until its last word. */
 void split_begin(struct split_cursor *cursor, const uint8_t *text, size_t n);
 
-/* *ret_word: the next word; all of them are the text, in order and without a gap. SPLIT_END, or -E2BIG: the text exceeds
- * the limits of the pattern. */
+/* *ret_word: the next word; all of them are the text, in order and without a gap. SPLIT_END, or -E2BIG: the text
+ * exceeds the limits of the pattern. */
 int split_next(struct split_cursor *cursor, const uint8_t **ret_word, size_t *ret_n);
 
 #endif

@@ -23,8 +23,8 @@ int spm_spell(struct buf *spelled, const uint8_t *text, size_t n, bool prefix_bl
 /* Returns the length of the part at the head of a spelled text that no merge leaves. */
 size_t spm_part(const struct vocab *vocab, const uint8_t *text, size_t n);
 
-/* Adds the characters of a part to @merge, which merge_run() then joins, for at most *left steps, which are taken off it.
- * TOKENIZE_OK, TOKENIZE_MORE (*left became 0: call again) or -ENOMEM. */
+/* Adds the characters of a part to @merge, which merge_run() then joins, for at most *left steps, which are taken off
+ * it. TOKENIZE_OK, TOKENIZE_MORE (*left became 0: call again) or -ENOMEM. */
 int spm_fill(const struct vocab *vocab, struct merge *merge, const uint8_t *part, size_t n, uint64_t *left);
 
 /* Appends the ids of the merged part. TOKENIZE_OK, TOKENIZE_TOO_MANY or -ENOMEM. */

@@ -106,21 +106,21 @@ struct tokenizer_text {
  * thread, one at a time. */
 struct tokenizer;
 
-/* What @text points to stays where it is. 0 or -ENOMEM. */
+/* @text is copied; the bytes and marks that it points to are not. 0 or -ENOMEM. */
 int tokenizer_create(struct tokenizer **ret_tokenizer, const struct vocab *vocab, const struct tokenizer_text *text);
 void tokenizer_destroy(struct tokenizer *tokenizer);
 void tokenizer_destroyp(struct tokenizer **tokenizer);
 
-/* Goes on for about *left steps, which take about 50 ns each and are taken off it, and appends the ids that it comes to.
- * TOKENIZE_MORE: call again; anything else is the last outcome: -ENOMEM, -E2BIG (the text exceeds the limits of the pre-split), or another
- * one of the enum. On anything but TOKENIZE_OK @ids may hold the beginning. */
+/* Goes on for about *left steps, which take about 50 ns each and are taken off it, and appends the ids that it comes
+ * to. TOKENIZE_MORE: call again; anything else is the last outcome: -ENOMEM, -E2BIG (the text exceeds the limits of the
+ * pre-split), or another one of the enum. On anything but TOKENIZE_OK @ids may hold the beginning. */
 int tokenizer_run(struct tokenizer *tokenizer, uint64_t *left, struct ids *ids, struct diag *diag);
 
 /* Appends the ids of a whole text. Outcomes of tokenizer_run(), but for TOKENIZE_MORE. */
 int vocab_tokenize(const struct vocab *vocab, const void *text, size_t n, unsigned flags, struct ids *ids,
                    struct diag *diag);
 
-/* The same for a text of two origins, with TOKENIZE_SPECIAL. */
+/* Like vocab_tokenize() with TOKENIZE_SPECIAL, for a text of two origins. */
 int vocab_tokenize_marked(const struct vocab *vocab, const void *text, const uint8_t *marks, size_t n, struct ids *ids,
                           struct diag *diag);
 

@@ -66,7 +66,7 @@ static bool is_spm(const struct tokenizer *tokenizer)
     return tokenizer->vocab->kind == VOCAB_SPM;
 }
 
-/* Makes the text between @done and @at the one whose words are taken. 0 or -ENOMEM. */
+/* Begins to take words from the text between @done and @at. 0 or -ENOMEM. */
 static int begin_plain(struct tokenizer *tokenizer)
 {
     const uint8_t *text = (const uint8_t *)tokenizer->text.bytes + tokenizer->done;

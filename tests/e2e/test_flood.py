@@ -155,6 +155,31 @@ def an_app_that_costs_engines_again_and_again_waits_and_all_others_go_on():
 
 
 @fact
+def a_realtime_request_passes_the_long_texts_of_others():
+    if os.geteuid() != 0:
+        raise LeftOut("other users take root")
+    text = (b"a few words of a very long text, 1234; " * 15000)[:512 << 10]
+    with Daemon(start=False, policy=[{"anyone": True, "class_ceiling": "realtime"}]) as daemon:
+        os.chmod(daemon.folder, 0o755)
+        daemon.start()
+        os.chmod(daemon.socket, 0o777)
+        daemon.wait_ready()
+        crowd = [client_of(daemon, 20001 + user) for user in range(3) for _ in range(8)]
+        asked = [client.ask(pb.Tokenize(text=text)) for client in crowd]
+        with client_of(daemon, 20009) as urgent:
+            ask = generate("a few words", max_tokens=2)
+            ask.priority = pb.CLASS_REALTIME
+            for _ in range(3):
+                equal(urgent.answer(urgent.ask(ask)).error, None, "an answer beside them")
+        counted = daemon.counter("sotto_texts_total")
+        note(f"{counted} of {len(crowd)} long texts were done by then")
+        holds(counted < len(crowd) / 2, "the realtime requests did not wait for the long texts")
+        for client, stream in zip(crowd, asked):
+            holds(client.read_of(stream).tokenized.ids, "the long text")
+            client.close()
+
+
+@fact
 def requests_without_credit_take_no_slot_from_others():
     if os.geteuid() != 0:
         raise LeftOut("other users take root")

@@ -37,7 +37,7 @@ BANS = [
         ("daemon/base/clock.c", "clients/*"), "only daemon/base/clock.c reads a clock"),
     Ban("wall-clock", "clock_real_us", SERVICE,
         ("daemon/base/clock.c", "daemon/base/clock.h", "daemon/base/log.c", "daemon/ipc/on_watch.c",
-         "daemon/loop/text_pool.c", "daemon/tool/render.c"),
+         "daemon/loop/text_job.c", "daemon/tool/render.c"),
         "it may be set back a day: it is for people to read, never for deciding when something happens"),
     Ban("sleep", "sleep usleep nanosleep clock_nanosleep uv_sleep", ALL, ("clients/cli/*",),
         "nothing waits for time to pass: the loop has timers"),

@@ -438,7 +438,7 @@ START_TEST(a_deadline_set_after_a_long_block_is_not_shortened)
     fixture.hub.block_ms = block_ms;
     before_ms = clock_mono_us() / 1000;
     ck_assert_int_eq(send(one.fd, "\x08\0\0\0\x08\x01\x1a\x04\x12\x02hi", 12, MSG_NOSIGNAL), 12); /* 1: generate */
-    ck_assert_int_eq(send(two.fd, "\x08\0\0\0\x08\x01", 6, MSG_NOSIGNAL), 6); /* the half of one: its turn is next */
+    ck_assert_int_eq(send(two.fd, "\x08\0\0\0\x08\x01", 6, MSG_NOSIGNAL), 6); /* the half of one: its round is next */
     fixture_iterate(&fixture);
     fixture.hub.block_ms = 0;
 

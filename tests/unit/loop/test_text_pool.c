@@ -1,5 +1,5 @@
 /*
- * Which text goes on: decided by class, account and steps, and seen between two pieces. Nothing here is timed.
+ * The text that goes on is chosen by class, account and steps, between two pieces. Nothing here is timed.
  */
 #include "loop/text_pool.h"
 #include "proto/limit.h"

@@ -1,16 +1,16 @@
 /*
- * Whose frame is handled next, counted in frames. Other users take root: without it these facts are left out.
+ * The frame that is handled next, counted in frames. Other users take root: without it these facts are left out.
  */
 #include "fixture.h"
-#include "ipc/turn.h"
+#include "ipc/frame_queue.h"
 #include <string.h>
 #include <sys/socket.h>
 
 #define N_CROWD 60u
 #define UID     20001
 
-/* Handled in one turn at most, of the cheapest frames. */
-#define FRAMES_A_TURN (TURN_BUDGET / TURN_FRAME_COST)
+/* Handled in one round at most, of the cheapest frames. */
+#define FRAMES_A_ROUND (FRAME_QUEUE_BUDGET / FRAME_QUEUE_FRAME_COST)
 
 static struct fixture fixture;
 static struct client crowd[N_CROWD];
@@ -36,8 +36,8 @@ static void teardown(void)
     fixture_close(&fixture);
 }
 
-/* Fills the socket with Credit frames on a stream that does not exist, which are ignored. Returns how many. */
-static unsigned fill(const struct client *client)
+/* Sends up to @n_most Credit frames on a stream that does not exist, which are ignored. Returns how many. */
+static unsigned fill(const struct client *client, unsigned n_most)
 {
     static const uint8_t credit[] = { 0x06, 0, 0, 0, 0x08, 0x63, 0x22, 0x02, 0x08, 0x01 };
     uint8_t many[100 * sizeof(credit)];
@@ -46,7 +46,7 @@ static unsigned fill(const struct client *client)
     for (size_t i = 0; i < sizeof(many); i++) {
         many[i] = credit[i % sizeof(credit)];
     }
-    while (n < 2000 && send(client->fd, many, sizeof(many), MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(many)) {
+    while (n < n_most && send(client->fd, many, sizeof(many), MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(many)) {
         n += 100;
     }
     return n;
@@ -73,57 +73,80 @@ START_TEST(a_frame_passes_a_crowd_of_full_connections)
     unsigned n = 0;
 
     for (unsigned i = 0; i < N_CROWD; i++) {
-        n += fill(&crowd[i]);
+        n += fill(&crowd[i], 200);
     }
-    ck_assert_uint_gt(n, 20 * FRAMES_A_TURN);
-    for (unsigned i = 0; i < 4; i++) {
+    ck_assert_uint_gt(n, 50 * FRAMES_A_ROUND);
+    while (!fixture.ipc->is_pausing) {
         fixture_iterate(&fixture);
     }
     before = fixture.ipc->counts.n_frames_in;
     ask(&other);
-    while (fixture.hub.n_opened == 0) {
-        fixture_iterate(&fixture);
-    }
-    ck_assert_uint_le(fixture.ipc->counts.n_frames_in - before, 2 * FRAMES_A_TURN);
-    ck_assert_uint_gt(other_tenant()->cost, 4 * TURN_BUDGET); /* it gets no credit for the time before */
+    fixture_iterate(&fixture);
+    ck_assert_uint_eq(fixture.hub.n_opened, 1);
+    ck_assert_uint_le(fixture.ipc->counts.n_frames_in - before, FRAMES_A_ROUND);
+    ck_assert_uint_gt(other_tenant()->cost, FRAME_QUEUE_BUDGET); /* it gets no credit for the time before */
 }
 END_TEST
 
-START_TEST(a_turn_is_bounded_and_the_rest_goes_on)
+START_TEST(a_round_is_bounded_and_the_rest_goes_on)
 {
     uint64_t before = fixture.ipc->counts.n_frames_in;
     unsigned n = 0;
 
     for (unsigned i = 0; i < N_CROWD; i++) {
-        n += fill(&crowd[i]);
+        n += fill(&crowd[i], 200);
     }
     while (fixture.ipc->counts.n_frames_in < before + n) {
         uint64_t last = fixture.ipc->counts.n_frames_in;
 
         fixture_iterate(&fixture);
-        ck_assert_uint_le(fixture.ipc->counts.n_frames_in - last, FRAMES_A_TURN);
+        ck_assert_uint_le(fixture.ipc->counts.n_frames_in - last, FRAMES_A_ROUND);
     }
 }
 END_TEST
 
-/* Both users have more than a turn can hold. */
-START_TEST(two_users_get_on_alike_whatever_their_connections)
+/* The test holds the clock of the pause. */
+START_TEST(in_the_pause_behind_a_round_the_rest_waits)
 {
-    const struct tenant *tenant;
-    unsigned n_turns = 0;
+    uint64_t before;
 
     for (unsigned i = 0; i < N_CROWD; i++) {
-        fill(&crowd[i]);
+        fill(&crowd[i], 200);
     }
-    ck_assert_uint_ge(fill(&other), 2 * FRAMES_A_TURN);
-    fixture_iterate(&fixture);
-    tenant = other_tenant();
-    while (!list_is_empty(&tenant->due)) {
+    while (!fixture.ipc->is_pausing) {
         fixture_iterate(&fixture);
-        n_turns++;
+    }
+    uv_timer_stop(&fixture.ipc->round_timer);
+    before = fixture.ipc->counts.n_frames_in;
+    for (unsigned i = 0; i < 5; i++) {
+        fixture_iterate(&fixture);
+    }
+    ck_assert_uint_eq(fixture.ipc->counts.n_frames_in, before);
+    fixture.ipc->is_pausing = false;
+    fixture_iterate(&fixture);
+    ck_assert_uint_gt(fixture.ipc->counts.n_frames_in, before);
+}
+END_TEST
+
+/* Both users have more than a round can hold. */
+START_TEST(two_users_get_on_alike_whatever_their_connections)
+{
+    uint64_t before = fixture.ipc->counts.n_frames_in;
+    unsigned n;
+
+    for (unsigned i = 0; i < N_CROWD; i++) {
+        fill(&crowd[i], 200);
+    }
+    n = fill(&other, 1000);
+    ck_assert_uint_ge(n, 5 * FRAMES_A_ROUND);
+    while (list_is_empty(&other_tenant()->due)) {
+        fixture_iterate(&fixture);
+    }
+    while (!list_is_empty(&other_tenant()->due)) {
+        fixture_iterate(&fixture);
     }
     ck_assert(!list_is_empty(&fixture.ipc->due)); /* the crowd is not done */
-    ck_assert_uint_le(n_turns, 2 * 2000 / FRAMES_A_TURN + 2);
+    ck_assert_uint_le(fixture.ipc->counts.n_frames_in - before, 2 * n + 4 * FRAMES_A_ROUND);
 }
 END_TEST
 
@@ -153,13 +176,14 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("ipc-turn");
+    Suite *suite = suite_create("ipc-frame-queue");
     TCase *facts = tcase_create("facts");
 
     tcase_add_checked_fixture(facts, setup, teardown);
     if (geteuid() == 0) {
         tcase_add_test(facts, a_frame_passes_a_crowd_of_full_connections);
-        tcase_add_test(facts, a_turn_is_bounded_and_the_rest_goes_on);
+        tcase_add_test(facts, a_round_is_bounded_and_the_rest_goes_on);
+        tcase_add_test(facts, in_the_pause_behind_a_round_the_rest_waits);
         tcase_add_test(facts, two_users_get_on_alike_whatever_their_connections);
         tcase_add_test(facts, answers_count);
     }
