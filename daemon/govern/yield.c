@@ -4,6 +4,8 @@
 
 #define FALL_S         0.1     /* time constant of a falling load: six frames at 60 Hz */
 #define UNTOLD_FALL_S  0.25    /* where our own waiting shows it: samples are few beside a full screen */
+#define UNTOLD_HITS    6.0     /* slices that a frame may meet unseen, one before each of its submissions */
+#define DITHER_US      50000   /* a tick */
 #define MOVES          0.01    /* a lower load is only the hand of a clock */
 #define ACTIVE_US      1000000 /* the screen counts as active this long after a change, as animations come in runs */
 #define CROWDED        0.95
@@ -127,8 +129,9 @@ static double frame_of(const struct governor_policy *policy, const struct govern
 }
 
 /* Sets the bound while nothing draws: longer slices. A compositor that reports to us gets half a frame, so its first
- * frame waits no longer than that; without one it is what policy allows, and one frame where only our own waiting tells
- * that something draws again. Frames that were missed keep it shorter, though the screen stands still. */
+ * frame waits no longer than that; without one it is what policy allows. Where no load is told, small frames may be
+ * drawn that no slice of ours meets: each of their submissions has room for a slice. Frames that were missed keep it
+ * shorter, though the screen stands still. */
 static void bound_idle(const struct yield *yield, const struct governor_policy *policy,
                        const struct governor_input *input, struct governor_bound *ret_bound)
 {
@@ -140,8 +143,10 @@ static void bound_idle(const struct yield *yield, const struct governor_policy *
     if (input->graphics.sight == GOVERNOR_NONE && !has_compositor) {
         return; /* there is no screen, as far as is known */
     }
-    if (has_compositor || input->graphics.sight == GOVERNOR_UNTOLD) {
-        slice_us = fmin(slice_us, has_compositor ? frame_us / 2.0 : frame_us);
+    if (input->graphics.sight == GOVERNOR_UNTOLD) {
+        slice_us = fmin(slice_us, frame_us / UNTOLD_HITS);
+    } else if (has_compositor) {
+        slice_us = fmin(slice_us, frame_us / 2.0);
     }
     ret_bound->slice_us = (uint32_t)fmax(SLICE_LEAST_US, slice_us * yield->courage);
 }
@@ -155,6 +160,14 @@ static double trust_of(const struct yield *yield, const struct governor_input *i
     return yield->announced_us == 0 ? 1.0 : clamp(past_s / ANNOUNCED_S);
 }
 
+/* Returns the part of a slice that holds now. Where our own waits show the load it is all, three quarters or half, in
+ * turn. Otherwise pauses may fall into step with the submissions of others: each begins when a slice of ours ends, and
+ * is over, unseen, just before the next. */
+static double dither_of(const struct governor_input *input)
+{
+    return input->graphics.sight == GOVERNOR_UNTOLD ? 1.0 - (double)(input->now_us / DITHER_US % 3) / 4.0 : 1.0;
+}
+
 static void bound_active(const struct yield *yield, const struct governor_policy *policy,
                          const struct governor_input *input, bool is_blind, struct governor_bound *ret_bound)
 {
@@ -163,7 +176,7 @@ static void bound_active(const struct yield *yield, const struct governor_policy
     double courage = yield->courage * trust_of(yield, input);
     double duty = clamp(1.0 - load - policy->headroom_permille / 1000.0) * courage;
     double room_us = (1.0 - drawn_of(input, load)) * frame_of(policy, input);
-    double slice = fmin(policy->max_slice_us, room_us / 2.0) * courage;
+    double slice = fmin(policy->max_slice_us, room_us / 2.0) * courage * dither_of(input);
 
     *ret_bound = (struct governor_bound){
         .cause = input->graphics.sight == GOVERNOR_UNTOLD ? GOVERNOR_CONTENTION : GOVERNOR_GRAPHICS,

@@ -35,7 +35,7 @@ const struct mutant_row mutants[MUTANT_COUNT] = {
                              INVARIANT_TOLD },
     [MUTANT_LOST_SLOT] = { "lost-slot", "a lost engine takes one of its slots with it", FAMILY_FAULT, INVARIANT_LEAK },
     [MUTANT_WALL] = { "wall", "waiting for frames counts as work", FAMILY_STEADY, INVARIANT_FIRST },
-    [MUTANT_NUMB] = { "numb", "waiting for frames is not noticed", FAMILY_UNTOLD, INVARIANT_UNTOLD },
+    [MUTANT_NUMB] = { "numb", "waiting for frames is not noticed", FAMILY_UNTOLD, INVARIANT_UNTOLD, 41 },
 };
 
 /* A shorter pause, as the share of time that it leaves. */
