@@ -3,11 +3,8 @@
  *
  * A submission finds the GPU free, or it waits until others have left it. Each is a sample. What it found stands for
  * the pause before it as well, so samples count by the time that they span, and the share of time in which others had
- * the GPU is right for slices without a pause and for rare ones alike. Two things follow:
- *
- * - The share, over the last tenth of a second or so. It is what others use, whatever their submissions look like.
- * - The longest wait of that time, as a part of a frame. It is less than what a frame takes, but one sample is enough,
- *   so a screen that begins to move is noticed by the first slice that meets it.
+ * the GPU is right for slices without a pause and for rare ones alike. It is what others use, over the last tenth of a
+ * second or so, whatever their submissions look like.
  *
  * What is not submitted is not delayed: without work of ours nothing is known, and the estimate falls, so that a slice
  * can look again.
@@ -23,7 +20,6 @@
 struct contention {
     double busy_us;    /* decaying sums: the time in which others had the GPU, */
     double span_us;    /* of the time that samples stand for */
-    double longest_us; /* the longest wait; decays */
     uint64_t ended_us; /* the last slice; 0: there was none */
 };
 

@@ -4,6 +4,8 @@
 
 #define FALL_S         0.1     /* time constant of a falling load: six frames at 60 Hz */
 #define UNTOLD_FALL_S  0.25    /* where our own waiting shows it: samples are few beside a full screen */
+#define UNTOLD_HITS    6.0     /* slices that a frame may meet unseen, one before each of its submissions */
+#define DITHER_US      50000   /* a tick */
 #define MOVES          0.01    /* a lower load is only the hand of a clock */
 #define ACTIVE_US      1000000 /* the screen counts as active this long after a change, as animations come in runs */
 #define CROWDED        0.95
@@ -134,8 +136,9 @@ static double frame_of(const struct governor_policy *policy, const struct govern
 }
 
 /* Sets the bound while nothing draws: longer slices. A compositor that reports to us gets half a frame, so its first
- * frame waits no longer than that; without one it is what policy allows, and one frame where only our own waiting tells
- * that something draws again. Missed frames are remembered here too: the next ones may come at any time. */
+ * frame waits no longer than that; without one it is what policy allows. Where no load is told, small frames may be
+ * drawn that no slice of ours meets: each of their submissions has room for a slice. Frames that were missed keep it
+ * shorter, though the screen stands still. */
 static void bound_idle(const struct yield *yield, const struct governor_policy *policy,
                        const struct governor_input *input, struct governor_bound *ret_bound)
 {
@@ -147,15 +150,12 @@ static void bound_idle(const struct yield *yield, const struct governor_policy *
     if (input->graphics.sight == GOVERNOR_NONE && !has_compositor) {
         return; /* there is no screen, as far as is known */
     }
-    if (has_compositor || input->graphics.sight == GOVERNOR_UNTOLD) {
-        slice_us = fmin(slice_us, has_compositor ? frame_us / 2.0 : frame_us);
+    if (input->graphics.sight == GOVERNOR_UNTOLD) {
+        slice_us = fmin(slice_us, frame_us / UNTOLD_HITS);
+    } else if (has_compositor) {
+        slice_us = fmin(slice_us, frame_us / 2.0);
     }
-    ret_bound->slice_us = (uint32_t)slice_us;
-    if (yield->courage < 1.0) {
-        ret_bound->cause = GOVERNOR_HINT;
-        ret_bound->duty_permille = (uint32_t)(1000.0 * yield->courage);
-        ret_bound->slice_us = (uint32_t)fmax(SLICE_LEAST_US, slice_us * yield->courage);
-    }
+    ret_bound->slice_us = (uint32_t)fmax(SLICE_LEAST_US, slice_us * yield->courage);
 }
 
 /* Returns the part of the duty that is ours after an announced phase. It comes back gradually, as a client that
@@ -177,6 +177,14 @@ static double opening_of(const struct yield *yield, const struct governor_input 
     return yield->grown_us == 0 ? 1.0 : clamp(fmax(OPENING_LEAST, past_s / OPENING_S));
 }
 
+/* Returns the part of a slice that holds now. Where our own waits show the load it is all, three quarters or half, in
+ * turn. Otherwise pauses may fall into step with the submissions of others: each begins when a slice of ours ends, and
+ * is over, unseen, just before the next. */
+static double dither_of(const struct governor_input *input)
+{
+    return input->graphics.sight == GOVERNOR_UNTOLD ? 1.0 - (double)(input->now_us / DITHER_US % 3) / 4.0 : 1.0;
+}
+
 static void bound_active(const struct yield *yield, const struct governor_policy *policy,
                          const struct governor_input *input, bool is_blind, struct governor_bound *ret_bound)
 {
@@ -185,7 +193,7 @@ static void bound_active(const struct yield *yield, const struct governor_policy
     double courage = yield->courage * trust_of(yield, input) * opening_of(yield, input);
     double room = 1.0 - drawn_of(input, load);
     double duty = clamp(room - policy->headroom_permille / 1000.0) * courage;
-    double slice = fmin(policy->max_slice_us, room * frame_of(policy, input) / HITS) * courage;
+    double slice = fmin(policy->max_slice_us, room * frame_of(policy, input) / HITS) * courage * dither_of(input);
 
     *ret_bound = (struct governor_bound){
         .cause = input->graphics.sight == GOVERNOR_UNTOLD ? GOVERNOR_CONTENTION : GOVERNOR_GRAPHICS,

@@ -101,6 +101,7 @@ struct server {
     struct timeline_event wake;
     struct timeline_event tick;
     struct timeline_event restart[SERVER_ENGINES];
+    uint64_t n_runs;                   /* orders to run: steps, and slices after the first */
     uint64_t held_us[PROCESSOR_COUNT]; /* since the last tick */
     uint64_t ticked_ns;
     uint64_t worked_ns; /* when there was last work */

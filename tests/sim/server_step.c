@@ -109,10 +109,12 @@ static void carry_out(struct server *server, const struct dispatch_order *order)
     switch (order->what) {
     case DISPATCH_STEP:
         message.what = ENGINE_STEP;
+        server->n_runs++;
         message.work = work_of(order->step);
         break;
     case DISPATCH_CONTINUE:
         message.what = ENGINE_CONTINUE;
+        server->n_runs++;
         break;
     case DISPATCH_SUSPEND:
         message.what = ENGINE_SUSPEND;

@@ -346,11 +346,11 @@ static double unscheduled(const struct scenario *scenario)
 }
 
 /* Returns the part of the unscheduled run's tokens that is promised. Where slices are bounded no step waits behind
- * another, so each costs a message and its answer. */
+ * another, so each slice costs a message and its answer. */
 static double least_percent(const struct world *world)
 {
     const struct scenario *scenario = world->scenario;
-    double messages_ms = (double)world->server.dispatch.last_id * 2.0 * (double)scenario->chip.latency_us / 1000.0;
+    double messages_ms = (double)world->server.n_runs * 2.0 * (double)scenario->chip.latency_us / 1000.0;
     bool is_bounded = server_limits(&world->server)->slice_us > 0;
 
     return TOKENS_PERCENT - (is_bounded ? 100.0 * messages_ms / (double)scenario->run.lasts_ms : 0.0);

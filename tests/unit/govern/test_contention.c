@@ -62,31 +62,36 @@ START_TEST(rare_slices_count_how_often_they_find_the_gpu_busy)
 }
 END_TEST
 
-START_TEST(one_wait_tells_how_much_of_a_frame_is_drawn)
+START_TEST(a_few_waits_tell_that_others_draw_again)
 {
     for (int i = 0; i < 100; i++) {
-        slice(0, 0, 8 * MS);
+        slice(0, 0, 3 * MS);
     }
     ck_assert_double_eq(load(), 0.0);
 
-    slice(0, 10 * MS, 2 * MS);
+    for (int i = 0; i < 3; i++) {
+        slice(2 * MS, 10 * MS, 2 * MS);
+    }
 
-    ck_assert_double_eq_tol(load(), 0.6, 0.01);
+    ck_assert_double_ge(load(), 0.25);
 }
 END_TEST
 
-START_TEST(more_than_a_frame_is_all)
+START_TEST(work_that_always_waits_has_next_to_nothing)
 {
-    slice(0, 50 * MS, 2 * MS);
+    for (int i = 0; i < 100; i++) {
+        slice(10 * MS, 50 * MS, 1 * MS);
+    }
 
-    ck_assert_double_eq(load(), 1.0);
+    ck_assert_double_ge(load(), 0.9);
+    ck_assert_double_le(load(), 1.0);
 }
 END_TEST
 
 START_TEST(the_way_to_the_gpu_is_no_wait)
 {
     for (int i = 0; i < 100; i++) {
-        slice(1 * MS, 200, 2 * MS);
+        slice(1 * MS, 80, 2 * MS);
     }
 
     ck_assert_double_eq(load(), 0.0);
@@ -129,8 +134,8 @@ int main(void)
     tcase_add_test(facts, nothing_is_known_before_work);
     tcase_add_test(facts, without_pauses_the_share_is_that_of_the_waits);
     tcase_add_test(facts, rare_slices_count_how_often_they_find_the_gpu_busy);
-    tcase_add_test(facts, one_wait_tells_how_much_of_a_frame_is_drawn);
-    tcase_add_test(facts, more_than_a_frame_is_all);
+    tcase_add_test(facts, a_few_waits_tell_that_others_draw_again);
+    tcase_add_test(facts, work_that_always_waits_has_next_to_nothing);
     tcase_add_test(facts, the_way_to_the_gpu_is_no_wait);
     tcase_add_test(facts, what_is_not_looked_at_again_is_forgotten);
     tcase_add_test(facts, a_long_pause_is_one_sample);

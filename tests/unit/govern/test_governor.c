@@ -207,114 +207,6 @@ START_TEST(cores_that_are_too_hot_do_not_take_over)
 }
 END_TEST
 
-/* ---- a GPU that reports no load */
-
-/* Works for @n ticks in slices of 2 ms, of which each waited for @waited_us. */
-static void work(uint32_t n, uint32_t waited_us)
-{
-    in.graphics.sight = GOVERNOR_UNTOLD;
-    for (uint32_t i = 0; i < n; i++) {
-        for (uint64_t at_us = 2000 + waited_us; at_us < FIXTURE_TICK_US; at_us += 2000 + waited_us) {
-            governor_on_slice(&governor, in.now_us + at_us, 2000, waited_us);
-        }
-        fixture_tick(1);
-    }
-}
-
-START_TEST(a_load_that_is_not_told_is_neither_idle_nor_lost_before_our_work_shows_it)
-{
-    in.graphics.sight = GOVERNOR_UNTOLD;
-
-    fixture_tick(100);
-
-    ck_assert_uint_eq(device->slice_us, 2000);
-    ck_assert_uint_eq(device->duty_permille, 900);
-    ck_assert_int_eq(device->cause, GOVERNOR_CONTENTION);
-}
-END_TEST
-
-START_TEST(work_that_never_waits_has_the_gpu_for_itself_in_slices_of_a_frame)
-{
-    work(40, 0);
-
-    ck_assert_uint_eq(device->slice_us, 16667);
-    ck_assert_uint_eq(device->duty_permille, 1000);
-    ck_assert_int_eq(device->cause, GOVERNOR_FREE);
-}
-END_TEST
-
-START_TEST(a_compositor_that_reports_gets_half_a_frame_there)
-{
-    in.hint.at_us = in.now_us;
-
-    work(40, 0);
-
-    ck_assert_uint_eq(device->slice_us, 8333);
-}
-END_TEST
-
-START_TEST(work_that_waits_leaves_the_time_that_others_had)
-{
-    work(40, 0);
-
-    work(10, 3000); /* three fifths are others' */
-
-    ck_assert_uint_ge(device->duty_permille, 290);
-    ck_assert_uint_le(device->duty_permille, 420);
-    ck_assert_uint_le(device->slice_us, 2000);
-    ck_assert_int_eq(device->cause, GOVERNOR_CONTENTION);
-}
-END_TEST
-
-START_TEST(the_first_slice_that_waits_makes_the_next_ones_short)
-{
-    work(40, 0);
-
-    governor_on_slice(&governor, in.now_us + 20000, 2000, 12000);
-    fixture_tick(1);
-
-    ck_assert_uint_le(device->slice_us, 2000);
-    ck_assert_uint_le(device->duty_permille, 500);
-}
-END_TEST
-
-START_TEST(after_a_full_screen_a_slice_looks_again)
-{
-    work(10, 18000);
-    ck_assert_uint_eq(device->duty_permille, 0);
-
-    fixture_tick(40);
-
-    ck_assert_uint_gt(device->duty_permille, 500);
-    ck_assert_uint_eq(device->slice_us, 2000);
-}
-END_TEST
-
-START_TEST(a_hint_holds_where_no_load_is_told)
-{
-    work(40, 0);
-    in.hint.at_us = in.now_us;
-    in.hint.busy_until_us = in.now_us + 1000000;
-
-    fixture_tick(1);
-
-    ck_assert_uint_eq(device->duty_permille, 0);
-    ck_assert_int_eq(device->cause, GOVERNOR_HINT);
-}
-END_TEST
-
-START_TEST(waiting_shows_nothing_where_there_is_no_gpu)
-{
-    work(40, 3000);
-    in.graphics.sight = GOVERNOR_NONE;
-
-    fixture_tick(40);
-
-    ck_assert_uint_eq(device->duty_permille, 1000);
-    ck_assert_uint_eq(device->slice_us, 0);
-}
-END_TEST
-
 /* ---- a load that is lost */
 
 START_TEST(a_lost_load_counts_as_busy_after_its_grace)
@@ -600,14 +492,6 @@ static void add_graphics(Suite *suite)
     tcase_add_test(facts, a_least_share_is_for_realtime_alone);
     tcase_add_test(facts, after_200_ms_without_room_the_cores_take_over);
     tcase_add_test(facts, cores_that_are_too_hot_do_not_take_over);
-    tcase_add_test(facts, a_load_that_is_not_told_is_neither_idle_nor_lost_before_our_work_shows_it);
-    tcase_add_test(facts, work_that_never_waits_has_the_gpu_for_itself_in_slices_of_a_frame);
-    tcase_add_test(facts, a_compositor_that_reports_gets_half_a_frame_there);
-    tcase_add_test(facts, work_that_waits_leaves_the_time_that_others_had);
-    tcase_add_test(facts, the_first_slice_that_waits_makes_the_next_ones_short);
-    tcase_add_test(facts, after_a_full_screen_a_slice_looks_again);
-    tcase_add_test(facts, a_hint_holds_where_no_load_is_told);
-    tcase_add_test(facts, waiting_shows_nothing_where_there_is_no_gpu);
     tcase_add_test(facts, a_lost_load_counts_as_busy_after_its_grace);
     tcase_add_test(facts, within_its_grace_the_last_load_holds);
     tcase_add_test(facts, a_load_that_is_on_the_way_is_neither_idle_nor_lost);
