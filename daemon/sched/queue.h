@@ -51,6 +51,13 @@
  * for this long times (1 + times preempted). So it ends, however often it is preempted. */
 #define QUEUE_TENURE_US 500000u
 
+/* Slots go round (round robin): a job that has waited this long takes the slot of a job of its class that has gone on
+ * for as long. Most answers end before; with a shorter quantum equal answers would end together, late, instead of one
+ * after the other. If it took long until a job went on, since what it had was computed again, its quantum is
+ * QUEUE_QUANTUM_AGAIN times that: a fifth of the time at most is lost. */
+#define QUEUE_QUANTUM_US    8000000u
+#define QUEUE_QUANTUM_AGAIN 4u
+
 /* Bounds of the time after which a refused request should be sent again: below, asking again costs more than it brings;
  * above, nothing can be estimated. */
 #define QUEUE_RETRY_LEAST_US 50000u
@@ -192,6 +199,8 @@ struct job *queue_next_slot(const struct queue *queue, const struct governor_lim
  * - By an account that has had less, from one of its class with at least two slots: if it has none, or by weight fewer
  *   even with one more than the other with one less. So one user's requests don't shut out another's, and no slot is
  *   taken back and forth.
+ * - By a job that has waited for QUEUE_QUANTUM_US, from one of its class that has had its slot for a quantum and has no
+ *   deadline, of the same account or of one that has had no less. The slot stays with the class, even if it is the last.
  * - By a class that has no slot and has waited long, from a higher class, but not before the first token of that job.
  *
  * The last slot of a class is not taken where there are many slots. Where there are few, a job that got its slot by age
@@ -220,8 +229,8 @@ struct job *queue_next_expired(const struct queue *queue, uint64_t boot_us);
 uint64_t queue_next_deadline_us(const struct queue *queue);
 
 /* Returns the time until all requests that are live now have ended, within the bounds above: a request that is refused
- * for want of room should be sent again then. It is the work of the live requests at the measured speed, and nothing is
- * remembered of those that were refused. */
+ * for want of room should be sent again then. It is the work of the live requests at the measured speed, an answer being
+ * as long as it may be, but QUEUE_SLOT_TOK tokens at most. Nothing is remembered of those that were refused. */
 uint64_t queue_retry_us(const struct queue *queue, const struct governor_limits *limits);
 
 /* Charges what a step computed and sampled for @job: @n_rows rows, already counted in its n_done, and @n_tok tokens
@@ -247,6 +256,12 @@ void queue_leave_out(struct queue *queue, const struct job *job);
 
 /* Returns the class of @job with ageing, which is the order. */
 enum priority queue_rank(const struct job *job, uint64_t now_us);
+
+/* Returns for how long @job goes on with its slot before it gives it to one that waits, in us. */
+uint64_t queue_quantum_us(const struct job *job);
+
+/* True if @job has waited long enough to take the slot of a job of its class that has had its quantum. */
+bool queue_waits_long(const struct job *job, uint64_t now_us);
 
 /* True if @a comes before @b, both waiting or both with slots. */
 bool queue_before(const struct job *a, const struct job *b, uint64_t now_us);

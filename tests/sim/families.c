@@ -511,6 +511,27 @@ static void make_bursts(struct scenario *scenario, struct rng *rng)
     clients->think_ms = rng_spread(rng, 5000, 60000);
 }
 
+/* Makes answers that go on for longer than the run, more of them than slots, of one user or of several. */
+static void make_endless(struct scenario *scenario, struct rng *rng)
+{
+    struct scenario_engine *engine = &scenario->engines[0];
+    enum priority priority = (enum priority)rng_between(rng, PRIORITY_INTERACTIVE, PRIORITY_REALTIME);
+
+    engine->slots = rng_between(rng, 2, 10);
+    engine->fixed_us = rng_spread(rng, 20000, 60000);
+    engine->pages = 8192;
+    for (int64_t i = 0; i < 2; i++) {
+        int64_t n = i == 0 ? engine->slots + rng_between(rng, 1, 6) : rng_between(rng, 1, 4);
+        struct scenario_clients *clients =
+            add_clients(scenario, PATTERN_DOCUMENT, n, i == 0 ? priority : PRIORITY_BACKGROUND);
+
+        clients->n_uids = rng_between(rng, 1, n);
+        clients->prompt = rng_between(rng, 50, 400);
+        clients->answer = 4000;
+    }
+    scenario->run.lasts_ms = 90000;
+}
+
 static void (*const makers[FAMILY_COUNT])(struct scenario *scenario, struct rng *rng) = {
     [FAMILY_STEADY] = make_steady, [FAMILY_STEP] = make_step,           [FAMILY_HINT] = make_hint,
     [FAMILY_HEAT] = make_heat,     [FAMILY_DISTURBED] = make_disturbed, [FAMILY_HOT] = make_hot,
@@ -518,7 +539,7 @@ static void (*const makers[FAMILY_COUNT])(struct scenario *scenario, struct rng 
     [FAMILY_FAIR] = make_fair,     [FAMILY_DEADLINE] = make_deadline,   [FAMILY_IDLE] = make_idle,
     [FAMILY_STARVE] = make_starve, [FAMILY_FAULT] = make_fault,         [FAMILY_CHAOS] = make_chaos,
     [FAMILY_SHARE] = make_share,   [FAMILY_CLOCKS] = make_clocks,       [FAMILY_BURSTS] = make_bursts,
-    [FAMILY_TWINS] = make_twins,
+    [FAMILY_TWINS] = make_twins,   [FAMILY_ENDLESS] = make_endless,
 };
 
 void scenario_make(struct scenario *scenario, uint64_t seed, enum family family)

@@ -21,6 +21,7 @@ const struct invariant_row invariants[INVARIANT_COUNT] = {
     [INVARIANT_FAIR] = { "fair", "5 % of the weights in any 10 s", "%", EVERY, false },
     [INVARIANT_LEAD] = { "lead", "what of two accounts can't be cut", "times", EVERY, false },
     [INVARIANT_PROGRESS] = { "progress", "5 s", "s", EVERY, false },
+    [INVARIANT_STREAM] = { "stream", "quanta, by slots and weights", "times", EVERY, false },
     [INVARIANT_BUSY] = { "busy", "50 permille idle", "permille", EVERY, false },
     [INVARIANT_TOKENS] = { "tokens", "97 % of an unscheduled run", "%", EVERY, true },
     [INVARIANT_COST] = { "cost", "within 25 %, 95 %", "%", 50000, false },

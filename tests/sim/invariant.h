@@ -29,6 +29,7 @@ enum invariant {
     INVARIANT_FAIR,     /* shares by weight over any ten seconds */
     INVARIANT_LEAD,     /* no account gets ahead for good where slots are few */
     INVARIANT_PROGRESS, /* background moves in any five seconds */
+    INVARIANT_STREAM,   /* each request advances, however many others there are */
     INVARIANT_BUSY,     /* the processor is not idle while a job could run */
     INVARIANT_TOKENS,   /* as many as without a scheduler */
     INVARIANT_COST,     /* estimated and real times agree */

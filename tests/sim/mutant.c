@@ -34,6 +34,8 @@ const struct mutant_row mutants[MUTANT_COUNT] = {
     [MUTANT_EARLY_RETRY] = { "early-retry", "refused requests are told the least time", FAMILY_OVERLOAD,
                              INVARIANT_TOLD },
     [MUTANT_LOST_SLOT] = { "lost-slot", "a lost engine takes one of its slots with it", FAMILY_FAULT, INVARIANT_LEAK },
+    [MUTANT_NO_QUANTUM] = { "no-quantum", "a request keeps its slot to the end of its answer", FAMILY_ENDLESS,
+                            INVARIANT_STREAM },
 };
 
 /* A shorter pause, as the share of time that it leaves. */
@@ -114,6 +116,14 @@ void mutant_charges(enum mutant mutant, struct job *job, uint64_t served)
 
     if (mutant == MUTANT_BY_REQUEST) {
         job->account->served[job->priority] = served + has_ended * REQUEST_TOK * account_unit(&job->limits);
+    }
+}
+
+void mutant_prolongs(enum mutant mutant, struct queue *queue, uint64_t now_us)
+{
+    for (struct job *job = queue_first(queue); mutant == MUTANT_NO_QUANTUM && job; job = queue_next(queue, job)) {
+        job->assigned_us = now_us;
+        job->went_on_us = 0;
     }
 }
 

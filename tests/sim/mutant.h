@@ -38,6 +38,7 @@ enum mutant {
     MUTANT_WIND_UP,
     MUTANT_EARLY_RETRY,
     MUTANT_LOST_SLOT,
+    MUTANT_NO_QUANTUM,
     MUTANT_COUNT,
 };
 
@@ -57,6 +58,9 @@ void mutant_forgets(enum mutant mutant, struct governor *governor);
 void mutant_limits(enum mutant mutant, struct governor_limits *limits);
 uint64_t mutant_tells(enum mutant mutant, uint64_t retry_us);
 void mutant_charges(enum mutant mutant, struct job *job, uint64_t served);
+
+/* Lets no quantum end. */
+void mutant_prolongs(enum mutant mutant, struct queue *queue, uint64_t now_us);
 
 /* Makes all ages of @queue grow slower: by one part in @slowness of the time that went by; @slowness 0: not at all. */
 void mutant_rejuvenates(struct queue *queue, uint64_t gone_us, uint64_t now_us, uint64_t slowness);

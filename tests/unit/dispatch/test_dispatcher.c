@@ -422,6 +422,20 @@ START_TEST(a_crowd_does_not_shut_the_door_to_higher_classes_nor_to_other_users)
 }
 END_TEST
 
+START_TEST(the_length_of_an_answer_is_known_before_its_text_is_read)
+{
+    struct client client;
+
+    client_init(&client, 202, PROMPT_N, 7);
+    client_generate(&fixture, &client);
+    ck_assert_int_eq(client.stream->job.state, JOB_HELD);
+    ck_assert_uint_eq(client.stream->job.n_left, 7);
+    client_until_over(&fixture, &client);
+
+    client_finish(&client);
+}
+END_TEST
+
 /* ---- where all places are taken */
 
 #define FEW 4u
@@ -494,6 +508,7 @@ int main(void)
     tcase_add_test(tcase, what_is_gated_is_refused_with_the_reason);
     tcase_add_test(tcase, a_deadline_that_passes_unmet_ends_the_request);
     tcase_add_test(tcase, a_crowd_does_not_shut_the_door_to_higher_classes_nor_to_other_users);
+    tcase_add_test(tcase, the_length_of_an_answer_is_known_before_its_text_is_read);
     suite_add_tcase(suite, tcase);
     tcase_add_checked_fixture(few, few_setup, teardown);
     tcase_add_test(few, realtime_waits_for_no_step_of_the_requests_that_have_all_slots);
