@@ -301,6 +301,10 @@ static void look_out(const struct estimate_view *view, const struct job *job, st
         if (other == job || other == extra || other->state == JOB_ENDED || !other->eq) {
             continue;
         }
+        if (other->account == view->without && queue_deadline_us(other) > 0) {
+            ret_outlook->n_slots -= other->eq == job->eq && has_slot(other);
+            continue;
+        }
         add_slot(ret_outlook, job, other, view);
         if (!other->parked && !other->yields) {
             add_prompt(ret_outlook, job, other, view->order);
@@ -310,6 +314,21 @@ static void look_out(const struct estimate_view *view, const struct job *job, st
     ret_outlook->others = shares_of(queue, job, ret_outlook->mine);
     ret_outlook->other_steps = other_steps_of(queue, job);
     ret_outlook->elsewhere = elsewhere_of(queue, job);
+}
+
+/* True if @job takes a slot of another account as its share. */
+static bool takes_share(const struct queue *queue, const struct job *job)
+{
+    struct list *link;
+
+    list_for_each (link, &queue->jobs[job->priority]) {
+        const struct job *other = container_of(link, struct job, link);
+
+        if (other->eq == job->eq && other->state == JOB_ASSIGNED && queue_shares_slot(queue, job, other)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static double end_ns(const struct busy_slot *slot, double step_ns)
@@ -389,6 +408,10 @@ void estimate_job(const struct estimate_view *view, const struct job *job, struc
     double finish_ns;
 
     look_out(view, job, &outlook);
+    if (outlook.n_slots > 0 && takes_share(view->queue, job)) {
+        outlook.n_slots = 0;
+        outlook.before += QUEUE_PATIENCE_US * 1000.0 * duty;
+    }
     step_ns = eq->cost.ns[COST_FIXED] + outlook.answers + outlook.other_steps;
     ns = outlook.before + outlook.others + prompt_ns(job);
     /* Either in the small pieces that hurried answers leave, or after those answers in full pieces, whichever is

@@ -209,7 +209,7 @@ static int compare(const struct job *a, const struct job *b, uint64_t now_us)
     if (a->urgent && a->due_boot_us != b->due_boot_us) {
         return a->due_boot_us < b->due_boot_us ? -1 : 1;
     }
-    /* What a class gets by age is too little to be shared by weight in good time: it goes round. */
+    /* Service by age is too little to be shared by weight in good time: it goes round. */
     if (queue_rank(a, now_us) > a->priority && compare_waits(a, b, now_us) != 0) {
         return compare_waits(a, b, now_us);
     }

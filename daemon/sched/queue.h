@@ -199,8 +199,8 @@ struct job *queue_next_slot(const struct queue *queue, const struct governor_lim
  * - By an account that has had less, from one of its class with at least two slots: if it has none, or by weight fewer
  *   even with one more than the other with one less. So one user's requests don't shut out another's, and no slot is
  *   taken back and forth.
- * - By a job that has waited for QUEUE_QUANTUM_US, from one of its class that has had its slot for a quantum and has no
- *   deadline, of the same account or of one that has had no less. The slot stays with the class, even if it is the last.
+ * - By a job that has waited for QUEUE_QUANTUM_US, from one of its class that has gone on for a quantum and has no
+ *   deadline, of the same account or of one that has had no less. The slot stays with the class, even its last.
  * - By a class that has no slot and has waited long, from a higher class, but not before the first token of that job.
  *
  * The last slot of a class is not taken where there are many slots. Where there are few, a job that got its slot by age
@@ -213,6 +213,11 @@ struct job *queue_find_victim(const struct queue *queue, const struct governor_l
 
 /* True if @job may take the slot of @from by its class, at any time. */
 bool queue_gives_slot(const struct job *job, const struct job *from);
+
+/* True if requests of the account of @from shut out @job, which waits for a slot of the same engine: its account has none
+ * there, or by weight fewer even with one more than the other with one less. So neither takes a slot back. It takes that
+ * slot after QUEUE_PATIENCE_US, if its account has had no more. */
+bool queue_shares_slot(const struct queue *queue, const struct job *job, const struct job *from);
 
 /* Preempts @job: its slot was taken, what was computed is forgotten, and it waits again at its old position among
  * the jobs of its account. */
@@ -229,8 +234,8 @@ struct job *queue_next_expired(const struct queue *queue, uint64_t boot_us);
 uint64_t queue_next_deadline_us(const struct queue *queue);
 
 /* Returns the time until all requests that are live now have ended, within the bounds above: a request that is refused
- * for want of room should be sent again then. It is the work of the live requests at the measured speed, an answer being
- * as long as it may be, but QUEUE_SLOT_TOK tokens at most. Nothing is remembered of those that were refused. */
+ * for want of room should be sent again then. It is the work of the live requests at the measured speed. An answer counts
+ * as its longest, but QUEUE_SLOT_TOK tokens at most. Nothing is remembered of those that were refused. */
 uint64_t queue_retry_us(const struct queue *queue, const struct governor_limits *limits);
 
 /* Charges what a step computed and sampled for @job: @n_rows rows, already counted in its n_done, and @n_tok tokens

@@ -206,22 +206,27 @@ static uint32_t count_slots(const struct queue *queue, const struct job *job)
     return n;
 }
 
-/* True if requests of @from's account shut out that of @want: it has no slot, or by weight fewer even with one more
- * than the other with one less. So neither takes a slot back from the other. */
-static bool may_share(const struct want *want, const struct job *from)
+bool queue_shares_slot(const struct queue *queue, const struct job *job, const struct job *from)
 {
-    const struct job *job = want->job;
     uint64_t n_for;
     uint64_t n_from;
 
-    if (job->priority != from->priority || job->account == from->account || from->urgent ||
-        want->now_us < job->since_us + QUEUE_PATIENCE_US || job_start(job) > job_start(from)) {
+    if (job->priority != from->priority || job->account == from->account || from->urgent) {
         return false;
     }
-    n_for = count_slots(want->queue, job);
-    n_from = count_slots(want->queue, from);
+    n_for = count_slots(queue, job);
+    n_from = count_slots(queue, from);
     return n_from >= 2 &&
            (n_for == 0 || (n_for + 1) * account_unit(&job->limits) <= (n_from - 1) * account_unit(&from->limits));
+}
+
+/* True if the job of @want takes the slot of @from as its share. */
+static bool may_share(const struct want *want, const struct job *from)
+{
+    const struct job *job = want->job;
+
+    return want->now_us >= job->since_us + QUEUE_PATIENCE_US && job_start(job) <= job_start(from) &&
+           queue_shares_slot(want->queue, job, from);
 }
 
 /* Returns the cost of preempting @job, in rows. It grows with each time, or it would always be the same job. */

@@ -26,6 +26,7 @@ const struct invariant_row invariants[INVARIANT_COUNT] = {
     [INVARIANT_TOKENS] = { "tokens", "97 % of an unscheduled run", "%", EVERY, true },
     [INVARIANT_COST] = { "cost", "within 25 %, 95 %", "%", 50000, false },
     [INVARIANT_CLOCK] = { "clock", "the same ten steps after a change", "%", 50000, false },
+    [INVARIANT_ROOM] = { "room", "promised if the fair share takes a quarter, 99 %", "of the share", 10000, false },
     [INVARIANT_QUEUE] = { "queue", "as many as the limits allow", "requests", EVERY, false },
     [INVARIANT_TOLD] = { "told", "a quarter to four times what draining took, 95 %", "times", 50000, false },
     [INVARIANT_ONCE] = { "once", "one end", "ends", EVERY, false },

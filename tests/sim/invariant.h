@@ -34,6 +34,7 @@ enum invariant {
     INVARIANT_TOKENS,   /* as many as without a scheduler */
     INVARIANT_COST,     /* estimated and real times agree */
     INVARIANT_CLOCK,    /* also ten steps after a change of clock */
+    INVARIANT_ROOM,     /* an account without promises is given one for what its share does */
     INVARIANT_QUEUE,    /* is bounded */
     INVARIANT_TOLD,     /* the time told to a refused request is about what draining takes */
     INVARIANT_ONCE,     /* each request ends once */

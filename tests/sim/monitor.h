@@ -152,6 +152,7 @@ void monitor_serve(struct monitor *monitor); /* every 20 ms */
 /* ---- each request by itself (monitor_stream.c) */
 void monitor_streams(struct monitor *monitor); /* every 20 ms */
 void monitor_stream_on_served(struct request *request);
+void monitor_stream_on_verdict(struct monitor *monitor, const struct request *request, bool is_promised);
 
 /* True if @job is let run by its client, its engine, and its account's budget. */
 bool monitor_is_ready(const struct monitor *monitor, const struct job *job);

@@ -10,8 +10,10 @@
 #include "monitor.h"
 #include <math.h>
 
-#define TICK_S  0.02
-#define CLASS_S 5.0 /* as for the class (INVARIANT_PROGRESS) */
+#define TICK_S     0.02
+#define ROOM_TIMES 4.0 /* a deadline is easy if it is so many times what the fair share takes, */
+#define ROOM_S     1.0 /* and this much more: a step, a slot */
+#define CLASS_S    5.0 /* as for the class (INVARIANT_PROGRESS) */
 
 /* Counts the requests that could run of the class of @job at its engine, of @account. */
 static uint32_t count(const struct monitor *monitor, const struct job *job, const struct account *account)
@@ -129,5 +131,33 @@ void monitor_streams(struct monitor *monitor)
         request->may_starve_s = bound > request->may_starve_s ? bound : request->may_starve_s;
         tally_add(&monitor->tallies, INVARIANT_STREAM, request->starved_s / request->may_starve_s,
                   request->starved_s > request->may_starve_s, monitor_now_s(monitor));
+    }
+}
+
+/* Returns the time of all of @request out of the share that its account has beside all others of the run. */
+static double share_s(const struct monitor *monitor, const struct request *request)
+{
+    const struct scenario_engine *engine = &monitor->scenario->engines[0];
+    const struct job *job = &request->job;
+    double n_accounts = (double)monitor->server->queue.accounts.by_uid.n;
+    double pages = ((double)job->n_prompt + request->n_most) / job->eq->page_tokens;
+    double row_ns = (double)engine->prefill_ns + pages * (double)engine->attend_ns;
+    double step_ns = (double)engine->fixed_us * 1000.0 +
+                     (double)engine->slots * ((double)engine->decode_ns + pages * (double)engine->attend_ns);
+
+    return (job->n_prompt * row_ns * n_accounts + (request->n_most + 1.0) * step_ns) / 1e9;
+}
+
+/* Judges promises of accounts that have nothing else to do, where no other work than that of the class takes time. */
+void monitor_stream_on_verdict(struct monitor *monitor, const struct request *request, bool is_promised)
+{
+    const struct job *job = &request->job;
+    uint64_t by_us = queue_deadline_us(job);
+    double left_s = (double)(by_us - num_min(by_us, monitor->timeline->now_ns / TIMELINE_US)) / 1e6;
+    double easy_s = ROOM_TIMES * share_s(monitor, request) + ROOM_S;
+
+    if (monitor->scenario->run.family == FAMILY_PROMISES && by_us > 0 && job->account->n_live == 0 && left_s > easy_s) {
+        tally_add(&monitor->tallies, INVARIANT_ROOM, is_promised ? 0.0 : left_s / easy_s, !is_promised,
+                  monitor_now_s(monitor));
     }
 }

@@ -200,6 +200,7 @@ static int admit(struct server *server, struct request *request, uint64_t *ret_r
     if (r == ADMIT_LATE && server->mutant == MUTANT_NO_ADMIT) {
         r = ADMIT_OK;
     }
+    monitor_stream_on_verdict(server->monitor, request, r == ADMIT_OK);
     if (r != ADMIT_OK) {
         *ret_retry_us = r == ADMIT_LATE ? verdict.retry_us : 0;
         return SERVER_REFUSED;
