@@ -144,8 +144,8 @@ static double breaks_us(const struct estimate_view *view, const struct job *job)
     return worst_us;
 }
 
-/* Counts twice what the other promises of the account of @job add to its time: half of the time that promises take is left
- * to other accounts. */
+/* Counts twice what the other promises of the account of @job add to its time: half of the time that promises take is
+ * left to other accounts. */
 static void leave_half(const struct estimate_view *view, const struct job *job, struct estimate *estimate)
 {
     struct estimate_view view_without = *view;

@@ -214,9 +214,9 @@ struct job *queue_find_victim(const struct queue *queue, const struct governor_l
 /* True if @job may take the slot of @from by its class, at any time. */
 bool queue_gives_slot(const struct job *job, const struct job *from);
 
-/* True if requests of the account of @from shut out @job, which waits for a slot of the same engine: its account has none
- * there, or by weight fewer even with one more than the other with one less. So neither takes a slot back. It takes that
- * slot after QUEUE_PATIENCE_US, if its account has had no more. */
+/* True if requests of the account of @from shut out @job, which waits for a slot of the same engine: its account has
+ * none there, or by weight fewer even with one more than the other with one less. So neither takes a slot back. It
+ * takes that slot after QUEUE_PATIENCE_US, if its account has had no more. */
 bool queue_shares_slot(const struct queue *queue, const struct job *job, const struct job *from);
 
 /* Preempts @job: its slot was taken, what was computed is forgotten, and it waits again at its old position among
@@ -234,8 +234,8 @@ struct job *queue_next_expired(const struct queue *queue, uint64_t boot_us);
 uint64_t queue_next_deadline_us(const struct queue *queue);
 
 /* Returns the time until all requests that are live now have ended, within the bounds above: a request that is refused
- * for want of room should be sent again then. It is the work of the live requests at the measured speed. An answer counts
- * as its longest, but QUEUE_SLOT_TOK tokens at most. Nothing is remembered of those that were refused. */
+ * for want of room should be sent again then. It is the work of the live requests at the measured speed. An answer
+ * counts as its longest, but QUEUE_SLOT_TOK tokens at most. Nothing is remembered of those that were refused. */
 uint64_t queue_retry_us(const struct queue *queue, const struct governor_limits *limits);
 
 /* Charges what a step computed and sampled for @job: @n_rows rows, already counted in its n_done, and @n_tok tokens
