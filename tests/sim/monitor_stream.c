@@ -3,8 +3,10 @@
  *
  * What is promised (docs/scheduling.md): a class moves on within five seconds, and the slots that it has go round among
  * its accounts by weight, and among the requests of an account. So a request waits for a quantum as often as its
- * account has more requests than its share of those slots. Time in which its account has had more than others does not count,
- * nor that in which an earlier prompt of its account is computed.
+ * account has more requests than its share of those slots. Time in which its account has had more than others does not
+ * count, nor that in which an earlier prompt of its account is computed.
+ *
+ * And each account by itself: however much others were promised, it is promised what its share does.
  */
 #include "base/num.h"
 #include "monitor.h"
