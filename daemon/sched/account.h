@@ -37,6 +37,7 @@ struct account {
     uint64_t short_round[PRIORITY_COUNT]; /* last round (queue::round) that left work of it out */
     uint64_t level;                       /* scratch of a step that is being filled */
     double sum_ns;                        /* scratch of one walk over the jobs */
+    bool was_seen;                        /* the same */
     uint64_t text_steps[PRIORITY_COUNT];  /* work on its texts (loop/text_pool.h) */
 
     uint64_t spent_utok;    /* of the budget a minute, in millionths of a token, at @spent_us */

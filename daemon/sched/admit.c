@@ -5,6 +5,7 @@
 #include "sched/admit.h"
 #include "base/num.h"
 #include "sched/estimate.h"
+#include <math.h>
 
 /* An estimate may be wrong by a quarter (cost.h), and a promise must hold. */
 #define ADMIT_MARGIN 1.25
@@ -143,6 +144,19 @@ static double breaks_us(const struct estimate_view *view, const struct job *job)
     return worst_us;
 }
 
+/* Counts twice what the other promises of the account of @job add to its time: half of the time that promises take is
+ * left to other accounts. */
+static void leave_half(const struct estimate_view *view, const struct job *job, struct estimate *estimate)
+{
+    struct estimate_view view_without = *view;
+    struct estimate without;
+
+    view_without.without = job->account;
+    estimate_safely(&view_without, job, &without);
+    estimate->first_us += fmax(0.0, estimate->first_us - without.first_us);
+    estimate->finish_us += fmax(0.0, estimate->finish_us - without.finish_us);
+}
+
 static int never(const struct job *job, struct admit_verdict *ret_verdict)
 {
     const struct engine_queue *eq = job->eq;
@@ -221,6 +235,7 @@ int admit_check(const struct queue *queue, const struct job *job, const struct g
     if (queue_deadline_us(job) > 0) {
         double broken = breaks_us(&view, job);
 
+        leave_half(&view, job, &estimate);
         /* The promises of others would be broken, so it would have to come after them. */
         estimate.first_us += broken;
         estimate.finish_us += broken;

@@ -13,9 +13,8 @@
 #include "sched/fill.h"
 #include <float.h>
 
-/* Bounds on the engines and slots that are looked at. Any beyond count as never free. */
-#define ESTIMATE_ENGINES 16u
-#define ESTIMATE_SLOTS   64u
+/* Bound on the slots that are looked at. Any beyond count as never free. */
+#define ESTIMATE_SLOTS 64u
 
 /* A slot that is kept until its answer ends. */
 struct busy_slot {
@@ -28,15 +27,14 @@ struct busy_slot {
 struct outlook {
     /* Prompts that come first in any case: of higher classes, with promised deadlines, older ones. */
     double before;
-    double mine;        /* its account's part of that, and its own prompt */
-    double others;      /* what the other accounts of its class compute meanwhile */
-    double rest;        /* all prompts of its class but its own */
-    double answers;     /* rows of answers in each step of its engine */
-    double other_steps; /* a step of each other engine that has answers of its class */
-    double elsewhere;   /* answers of higher classes at other engines, which come before its last token */
-    double limit;       /* of a step of its engine */
-    double paced;       /* the same where answers with near deadlines need shorter steps */
-    double paced_ns;    /* and how long they do */
+    double mine;      /* its account's part of that, and its own prompt */
+    double others;    /* what the other accounts of its class compute meanwhile */
+    double rest;      /* all prompts of its class but its own */
+    double answers;   /* rows of answers in each step of its engine */
+    double elsewhere; /* answers of higher classes at other engines, which come before its last token */
+    double limit;     /* of a step of its engine */
+    double paced;     /* the same where answers with near deadlines need shorter steps */
+    double paced_ns;  /* and how long they do */
 
     /* Wait for a slot. */
     int64_t n_slots; /* slots lacking: those wanted first and its own, less free and given ones; 0 or below: none */
@@ -190,33 +188,6 @@ static void add_slot(struct outlook *outlook, const struct job *job, const struc
     }
 }
 
-/* Returns the time of one step of each engine, apart from @job's, that has answers of its class. */
-static double other_steps_of(const struct queue *queue, const struct job *job)
-{
-    const struct engine_queue *eqs[ESTIMATE_ENGINES];
-    double ns = 0.0;
-    struct list *link;
-    uint32_t n = 0;
-
-    list_for_each (link, &queue->jobs[job->priority]) {
-        const struct job *other = container_of(link, struct job, link);
-        uint32_t at = 0;
-
-        if (!estimate_counts(other) || other->state != JOB_ASSIGNED || other->eq == job->eq) {
-            continue;
-        }
-        ns += answer_ns(other);
-        while (at < n && eqs[at] != other->eq) {
-            at++;
-        }
-        if (at == n && n < ESTIMATE_ENGINES) {
-            eqs[n++] = other->eq;
-            ns += other->eq->cost.ns[COST_FIXED];
-        }
-    }
-    return ns;
-}
-
 /* Returns the time of higher classes at other engines, to the end of their answers; each has a step of its own at
  * worst. */
 static double elsewhere_of(const struct queue *queue, const struct job *job)
@@ -301,6 +272,10 @@ static void look_out(const struct estimate_view *view, const struct job *job, st
         if (other == job || other == extra || other->state == JOB_ENDED || !other->eq) {
             continue;
         }
+        if (other->account == view->without && queue_deadline_us(other) > 0) {
+            ret_outlook->n_slots -= other->eq == job->eq && has_slot(other);
+            continue;
+        }
         add_slot(ret_outlook, job, other, view);
         if (!other->parked && !other->yields) {
             add_prompt(ret_outlook, job, other, view->order);
@@ -308,8 +283,22 @@ static void look_out(const struct estimate_view *view, const struct job *job, st
     }
     ret_outlook->mine += prompt_ns(job);
     ret_outlook->others = shares_of(queue, job, ret_outlook->mine);
-    ret_outlook->other_steps = other_steps_of(queue, job);
     ret_outlook->elsewhere = elsewhere_of(queue, job);
+}
+
+/* True if @job takes a slot of another account as its share. */
+static bool takes_share(const struct queue *queue, const struct job *job)
+{
+    struct list *link;
+
+    list_for_each (link, &queue->jobs[job->priority]) {
+        const struct job *other = container_of(link, struct job, link);
+
+        if (other->eq == job->eq && other->state == JOB_ASSIGNED && queue_shares_slot(queue, job, other)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static double end_ns(const struct busy_slot *slot, double step_ns)
@@ -389,7 +378,11 @@ void estimate_job(const struct estimate_view *view, const struct job *job, struc
     double finish_ns;
 
     look_out(view, job, &outlook);
-    step_ns = eq->cost.ns[COST_FIXED] + outlook.answers + outlook.other_steps;
+    if (outlook.n_slots > 0 && takes_share(view->queue, job)) {
+        outlook.n_slots = 0;
+        outlook.before += QUEUE_PATIENCE_US * 1000.0 * duty;
+    }
+    step_ns = eq->cost.ns[COST_FIXED] + outlook.answers;
     ns = outlook.before + outlook.others + prompt_ns(job);
     /* Either in the small pieces that hurried answers leave, or after those answers in full pieces, whichever is
      * sooner. */

@@ -23,7 +23,8 @@ struct estimate_view {
     const struct queue *queue;
     const struct governor_limits *limits; /* of all processors */
     uint64_t boot_us;
-    const struct job *extra; /* one more job that is not in the queue, or NULL */
+    const struct job *extra;       /* one more job that is not in the queue, or NULL */
+    const struct account *without; /* its promises are left out; NULL: those of no account */
     enum estimate_order order;
 };
 

@@ -87,6 +87,7 @@ void job_move(struct job *job, enum job_state to, uint64_t now_us)
         job->has_run = false;
         job->assigned_by_age = queue_rank(job, now_us) > job->priority;
         job->assigned_us = now_us;
+        job->went_on_us = 0;
         job->n_paid_at_slot = job->n_paid;
     }
     job->account->n_waiting -= waits(job->state);

@@ -41,6 +41,7 @@ struct job {
     uint64_t order;       /* of arrival */
     uint64_t since_us;    /* waiting or unserved since */
     uint64_t assigned_us; /* when it got its slot */
+    uint64_t went_on_us;  /* when it first had a new token with that; 0: not yet */
 
     /* In the boot clock; 0: none. The stream sets them before queue_add(). */
     uint64_t first_by_us;  /* deadline of its first token */

@@ -169,6 +169,23 @@ static uint64_t fair_start(const struct job *job)
     return start + (uint64_t)job->account->n_held[job->priority] * QUEUE_SLOT_TOK * account_unit(&job->limits);
 }
 
+bool queue_waits_long(const struct job *job, uint64_t now_us)
+{
+    return job->state == JOB_WAITING && now_us >= job->since_us + QUEUE_QUANTUM_US;
+}
+
+/* Compares two jobs by queue_waits_long(), the longest wait first; 0: neither does, or both for as long. */
+static int compare_waits(const struct job *a, const struct job *b, uint64_t now_us)
+{
+    bool waits_a = queue_waits_long(a, now_us);
+    bool waits_b = queue_waits_long(b, now_us);
+
+    if (!waits_a || !waits_b) {
+        return waits_b - waits_a;
+    }
+    return (a->since_us > b->since_us) - (a->since_us < b->since_us);
+}
+
 /* Returns below 0 if @a comes first, above 0 if @b does, and 0 if only arrival decides. */
 static int compare(const struct job *a, const struct job *b, uint64_t now_us)
 {
@@ -193,6 +210,10 @@ static int compare(const struct job *a, const struct job *b, uint64_t now_us)
     if (a->urgent && a->due_boot_us != b->due_boot_us) {
         return a->due_boot_us < b->due_boot_us ? -1 : 1;
     }
+    /* Service by age is too little to be shared by weight in good time: it goes round. */
+    if (queue_rank(a, now_us) > a->priority && compare_waits(a, b, now_us) != 0) {
+        return compare_waits(a, b, now_us);
+    }
     return a->account == b->account ? 0 : (start_a > start_b) - (start_a < start_b);
 }
 
@@ -200,6 +221,7 @@ bool queue_before(const struct job *a, const struct job *b, uint64_t now_us)
 {
     int order = compare(a, b, now_us);
 
+    order = order != 0 ? order : compare_waits(a, b, now_us);
     return order != 0 ? order < 0 : a->order < b->order;
 }
 
@@ -290,6 +312,9 @@ void queue_charge(struct queue *queue, struct job *job, uint32_t n_rows, uint32_
         job->n_paid = n_due;
     }
     job->has_first = job->has_first || n_tok > 0;
+    if (n_new > 0 && n_tok > 0 && job->went_on_us == 0) {
+        job->went_on_us = now_us;
+    }
     if (n_new > 0) { /* what is computed again is no service: the job stays as old as it is */
         job->since_us = now_us;
     }
@@ -304,10 +329,10 @@ static double work_us(const struct job *job, uint32_t n_live, const struct gover
     const struct engine_queue *eq = job->eq;
     const double *ns = eq->cost.ns;
     double n_beside = (double)num_max(1, num_min(n_live, eq->n_slots));
-    uint32_t n_tok = job_tokens_left(job);
+    uint64_t n_tok = num_min(job_tokens_left(job), QUEUE_SLOT_TOK); /* most answers end before their bound */
 
-    n_tok = n_tok == JOB_NO_END ? QUEUE_SLOT_TOK : n_tok;
-    return (job_rows_left(job) * ns[COST_PREFILL_ROW] + n_tok * (ns[COST_FIXED] / n_beside + ns[COST_DECODE_ROW])) /
+    return (job_rows_left(job) * ns[COST_PREFILL_ROW] +
+            (double)n_tok * (ns[COST_FIXED] / n_beside + ns[COST_DECODE_ROW])) /
            (double)num_max(1, limits[eq->processor].duty_permille);
 }
 

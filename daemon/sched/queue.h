@@ -51,6 +51,13 @@
  * for this long times (1 + times preempted). So it ends, however often it is preempted. */
 #define QUEUE_TENURE_US 500000u
 
+/* Slots go round (round robin): a job that has waited this long takes the slot of a job of its class that has gone on
+ * for as long. Most answers end before; with a shorter quantum equal answers would end together, late, instead of one
+ * after the other. If it took long until a job went on, since what it had was computed again, its quantum is
+ * QUEUE_QUANTUM_AGAIN times that: a fifth of the time at most is lost. */
+#define QUEUE_QUANTUM_US    8000000u
+#define QUEUE_QUANTUM_AGAIN 4u
+
 /* Bounds of the time after which a refused request should be sent again: below, asking again costs more than it brings;
  * above, nothing can be estimated. */
 #define QUEUE_RETRY_LEAST_US 50000u
@@ -192,6 +199,8 @@ struct job *queue_next_slot(const struct queue *queue, const struct governor_lim
  * - By an account that has had less, from one of its class with at least two slots: if it has none, or by weight fewer
  *   even with one more than the other with one less. So one user's requests don't shut out another's, and no slot is
  *   taken back and forth.
+ * - By a job that has waited for QUEUE_QUANTUM_US, from one of its class that has gone on for a quantum and has no
+ *   deadline, of the same account or of one that has had no less. The slot stays with the class, even its last.
  * - By a class that has no slot and has waited long, from a higher class, but not before the first token of that job.
  *
  * The last slot of a class is not taken where there are many slots. Where there are few, a job that got its slot by age
@@ -204,6 +213,11 @@ struct job *queue_find_victim(const struct queue *queue, const struct governor_l
 
 /* True if @job may take the slot of @from by its class, at any time. */
 bool queue_gives_slot(const struct job *job, const struct job *from);
+
+/* True if requests of the account of @from shut out @job, which waits for a slot of the same engine: its account has
+ * none there, or by weight fewer even with one more than the other with one less. So neither takes a slot back. It
+ * takes that slot after QUEUE_PATIENCE_US, if its account has had no more. */
+bool queue_shares_slot(const struct queue *queue, const struct job *job, const struct job *from);
 
 /* Preempts @job: its slot was taken, what was computed is forgotten, and it waits again at its old position among
  * the jobs of its account. */
@@ -242,6 +256,12 @@ void queue_leave_out(struct queue *queue, const struct job *job);
 
 /* Returns the class of @job with ageing, which is the order. */
 enum priority queue_rank(const struct job *job, uint64_t now_us);
+
+/* Returns for how long @job goes on with its slot before it gives it to one that waits, in us. */
+uint64_t queue_quantum_us(const struct job *job);
+
+/* True if @job has waited long enough to take the slot of a job of its class that has had its quantum. */
+bool queue_waits_long(const struct job *job, uint64_t now_us);
 
 /* True if @a comes before @b, both waiting or both with slots. */
 bool queue_before(const struct job *a, const struct job *b, uint64_t now_us);

@@ -78,28 +78,58 @@ static bool seeks(const struct job *job, const struct governor_limits *limits, u
            account_wait_us(job->account, job->limits.tokens_a_minute, boot_us) == 0;
 }
 
+/* True if the last slot of a class at @eq stays with the class: one of its jobs had it a moment ago, and another one
+ * has waited long. */
+static bool keeps_slot(const struct queue *queue, const struct engine_queue *eq, size_t priority, uint64_t now_us)
+{
+    struct list *link;
+
+    if (eq->n_slots < QUEUE_MANY_SLOTS || eq->n_held[priority] > 0 || eq->n_waiting[priority] == 0 ||
+        eq->served_us[priority] == 0 || now_us >= eq->served_us[priority] + QUEUE_AGE_WAITING_US) {
+        return false;
+    }
+    list_for_each (link, &queue->jobs[priority]) {
+        const struct job *job = container_of(link, struct job, link);
+
+        if (job->eq == eq && queue_waits_long(job, now_us)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Returns how many slots of the engine of @job stay with other classes. A first token of realtime waits for none. */
+static uint32_t count_kept(const struct queue *queue, const struct job *job, uint64_t now_us)
+{
+    bool is_first = job->priority == PRIORITY_REALTIME && !job->has_first;
+    uint32_t n = 0;
+
+    for (size_t i = 0; i < PRIORITY_COUNT && !is_first; i++) {
+        n += i != job->priority && keeps_slot(queue, job->eq, i, now_us);
+    }
+    return n;
+}
+
 /* True if @job finds a slot and pages. The engine knows its pages best and is asked, except for pages that the governor
  * took back, of which it learns later, and for those reserved for realtime, of which it knows nothing. */
-static bool finds_room(const struct job *job, const struct governor_limits *limits)
+static bool finds_room(const struct queue *queue, const struct job *job, const struct governor_limits *limits,
+                       uint64_t now_us)
 {
     const struct engine_queue *eq = job->eq;
     const struct pages pages = pages_for(job, limits);
     /* A closing sequence has its slot until it is gone. Only a realtime job comes in meanwhile (ENGINE_QUEUE_SPARE),
      * and none that is known to need pages. */
     uint32_t n_spare = job->priority == PRIORITY_REALTIME ? ENGINE_QUEUE_SPARE : 0;
-    bool has_slot = eq->n_taken < eq->n_slots &&
+    bool has_slot = eq->n_taken + count_kept(queue, job, now_us) < eq->n_slots &&
                     (eq->n_leaving == 0 || (job->n_pages == 0 && eq->n_taken + eq->n_leaving < eq->n_slots + n_spare));
     /* It fits even without shared pages: then the engine will not refuse it, and no request waits for its pages. */
     bool fits_unshared = eq->n_pages == 0 || pages.promised + job_pages(job) + pages.reserved <= pages.allowed;
-    /* The engine has refused another job. One that was never refused may still ask, if by its length it would fit. */
-    bool fits_beside = job->n_pages == 0 && job->n_most > 0 && eq->n_pages > 0 &&
-                       pages.used + num_div_up(job->n_most, eq->page_tokens) <= pages.allowed;
     bool engine_decides = limits[eq->processor].kv_permille >= 1000 && pages.reserved == 0;
 
     if (job->owns_slot) {
         return true;
     }
-    if (!has_slot || (job->yields && !fits_unshared) || (eq->no_room && !fits_beside)) {
+    if (!has_slot || (job->yields && !fits_unshared) || eq->no_room) {
         return false;
     }
     return engine_decides || pages_short(job, limits) == 0;
@@ -116,6 +146,7 @@ enum reason {
     REASON_PRIORITY,
     REASON_URGENT,
     REASON_SHARE,
+    REASON_QUANTUM,
     REASON_AGE,
     REASON_NONE,
 };
@@ -124,7 +155,8 @@ enum reason {
 struct want {
     const struct queue *queue;
     const struct job *job;
-    bool is_short; /* of pages */
+    bool is_short;     /* of pages */
+    bool only_quantum; /* wants only the slot of a job that has had its quantum */
     uint64_t now_us;
     uint64_t boot_us;
 };
@@ -174,28 +206,50 @@ static uint32_t count_slots(const struct queue *queue, const struct job *job)
     return n;
 }
 
-/* True if requests of @from's account shut out that of @want: it has no slot, or by weight fewer even with one more
- * than the other with one less. So neither takes a slot back from the other. */
-static bool may_share(const struct want *want, const struct job *from)
+bool queue_shares_slot(const struct queue *queue, const struct job *job, const struct job *from)
 {
-    const struct job *job = want->job;
     uint64_t n_for;
     uint64_t n_from;
 
-    if (job->priority != from->priority || job->account == from->account || from->urgent ||
-        want->now_us < job->since_us + QUEUE_PATIENCE_US || job_start(job) > job_start(from)) {
+    if (job->priority != from->priority || job->account == from->account || from->urgent) {
         return false;
     }
-    n_for = count_slots(want->queue, job);
-    n_from = count_slots(want->queue, from);
+    n_for = count_slots(queue, job);
+    n_from = count_slots(queue, from);
     return n_from >= 2 &&
            (n_for == 0 || (n_for + 1) * account_unit(&job->limits) <= (n_from - 1) * account_unit(&from->limits));
+}
+
+/* True if the job of @want takes the slot of @from as its share. */
+static bool may_share(const struct want *want, const struct job *from)
+{
+    const struct job *job = want->job;
+
+    return want->now_us >= job->since_us + QUEUE_PATIENCE_US && job_start(job) <= job_start(from) &&
+           queue_shares_slot(want->queue, job, from);
 }
 
 /* Returns the cost of preempting @job, in rows. It grows with each time, or it would always be the same job. */
 static uint64_t loss_of(const struct job *job)
 {
     return ((uint64_t)job->n_done + job->n_sent + SLOT_LOSS_ROWS) * (1 + (uint64_t)job->n_preempted);
+}
+
+uint64_t queue_quantum_us(const struct job *job)
+{
+    return num_max(QUEUE_QUANTUM_US,
+                   QUEUE_QUANTUM_AGAIN * (job->went_on_us - num_min(job->went_on_us, job->assigned_us)));
+}
+
+/* True if @from has had its quantum and the job of @want waits long, of the same account or of one that has had no
+ * more. So an answer without an end keeps no other one from ever beginning. */
+static bool has_had_quantum(const struct want *want, const struct job *from)
+{
+    const struct job *job = want->job;
+
+    return job->priority == from->priority && queue_deadline_us(from) == 0 && from->went_on_us > 0 &&
+           queue_waits_long(job, want->now_us) && want->now_us >= from->went_on_us + queue_quantum_us(from) &&
+           (job->account == from->account || job_start(job) <= job_start(from));
 }
 
 /* True if the account of @job is out of budget for longer than computing the job again takes, and no step or deadline
@@ -225,6 +279,9 @@ static enum reason reason_of(const struct want *want, const struct job *from)
     if (rests(from, want->boot_us)) {
         return REASON_RESTS;
     }
+    if (want->only_quantum) {
+        return has_had_quantum(want, from) ? REASON_QUANTUM : REASON_NONE;
+    }
     if (has_tenure(from, want->is_short, want->now_us)) {
         return REASON_NONE;
     }
@@ -245,9 +302,12 @@ static enum reason reason_of(const struct want *want, const struct job *from)
     return REASON_NONE;
 }
 
-/* True if @a gives its slot up before @b, both for the same reason. */
-static bool gives_first(const struct job *a, const struct job *b)
+/* True if @a gives its slot up before @b, both for @reason. */
+static bool gives_first(const struct job *a, const struct job *b, enum reason reason)
 {
+    if (reason == REASON_QUANTUM && a->assigned_us != b->assigned_us) {
+        return a->assigned_us < b->assigned_us; /* its turn has lasted longest */
+    }
     if (a->yields != b->yields) {
         return a->yields;
     }
@@ -314,7 +374,7 @@ static void choose_in_class(const struct want *want, size_t priority, struct cho
         n_largest = is_small(job) ? num_max(n_largest, job->n_pages) : n_largest;
         n++;
         if (!choice->victim || reason < choice->reason ||
-            (reason == choice->reason && gives_first(job, choice->victim))) {
+            (reason == choice->reason && gives_first(job, choice->victim, reason))) {
             choice->reason = reason;
             choice->victim = job;
         }
@@ -326,14 +386,15 @@ static void choose_in_class(const struct want *want, size_t priority, struct cho
 }
 
 /* Returns the job that gives @job its slot, or NULL, also if all pages that could be freed are too few. */
-static struct job *victim_for(const struct queue *queue, const struct job *job, const struct governor_limits *limits,
-                              uint64_t now_us, uint64_t boot_us)
+static struct job *victim_for(const struct queue *queue, const struct job *job, bool only_quantum,
+                              const struct governor_limits *limits, uint64_t now_us, uint64_t boot_us)
 {
     uint32_t n_short = pages_short(job, limits);
     const struct want want = {
         .queue = queue,
         .job = job,
         .is_short = n_short > 0 || job->eq->no_room,
+        .only_quantum = only_quantum,
         .now_us = now_us,
         .boot_us = boot_us,
     };
@@ -349,11 +410,10 @@ static struct job *victim_for(const struct queue *queue, const struct job *job, 
     return choice.n_pages >= n_short ? choice.victim : NULL;
 }
 
-/* The jobs without room at one engine: the one that would get the next slot, and the one that would without ageing. */
+/* Of the jobs without room at one engine, the one that would get the next slot. */
 struct claim {
     const struct engine_queue *eq;
     struct job *first;
-    struct job *strict;
 };
 
 static struct claim *claim_of(struct claim *claims, uint32_t *n, const struct engine_queue *eq)
@@ -381,7 +441,7 @@ static uint32_t find_claims(const struct queue *queue, const struct governor_lim
             struct job *job = container_of(link, struct job, link);
             struct claim *claim;
 
-            if (!seeks(job, limits, boot_us) || finds_room(job, limits)) {
+            if (!seeks(job, limits, boot_us) || finds_room(queue, job, limits, now_us)) {
                 continue;
             }
             claim = claim_of(ret_claims, &n, job->eq);
@@ -390,10 +450,6 @@ static uint32_t find_claims(const struct queue *queue, const struct governor_lim
             }
             if (!claim->first || queue_before(job, claim->first, now_us)) {
                 claim->first = job;
-            }
-            if (!claim->strict ||
-                (claim->strict->priority == job->priority && queue_before(job, claim->strict, now_us))) {
-                claim->strict = job;
             }
         }
     }
@@ -414,9 +470,65 @@ static struct job *over_promised(const struct queue *queue, const struct governo
         }
     }
     for (struct job *job = queue_first(queue); job; job = queue_next(queue, job)) {
-        if (job->state == JOB_ASSIGNED && is_over_promised(job, limits) && (!victim || gives_first(job, victim))) {
+        if (job->state == JOB_ASSIGNED && is_over_promised(job, limits) &&
+            (!victim || gives_first(job, victim, REASON_NONE))) {
             victim = job;
         }
+    }
+    return victim;
+}
+
+/* True if a job of class @priority at @eq still computes what it had before it got its slot. */
+static bool is_any_catching_up(const struct queue *queue, const struct engine_queue *eq, size_t priority)
+{
+    struct list *link;
+
+    list_for_each (link, &queue->jobs[priority]) {
+        const struct job *job = container_of(link, struct job, link);
+
+        if (job->eq == eq && job->state == JOB_ASSIGNED && !job->parked && job->n_paid == job->n_paid_at_slot) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Returns a job of class @priority at @eq that has had its quantum and gives its slot up for one that waits, or NULL:
+ * one after the other, so the class goes on meanwhile. Which of those that wait gets it is a matter of the order, so
+ * one of each account is looked at. */
+static struct job *quantum_over(const struct queue *queue, const struct engine_queue *eq, size_t priority,
+                                const struct governor_limits *limits, uint64_t now_us, uint64_t boot_us)
+{
+    struct job *victim = NULL;
+    struct list *link;
+
+    list_for_each (link, &queue->jobs[priority]) {
+        container_of(link, struct job, link)->account->was_seen = false;
+    }
+    if (is_any_catching_up(queue, eq, priority)) {
+        return NULL;
+    }
+    list_for_each (link, &queue->jobs[priority]) {
+        const struct job *job = container_of(link, struct job, link);
+
+        if (!victim && job->eq == eq && !job->account->was_seen && queue_waits_long(job, now_us) &&
+            seeks(job, limits, boot_us)) {
+            job->account->was_seen = true;
+            victim = victim_for(queue, job, true, limits, now_us, boot_us);
+        }
+    }
+    return victim;
+}
+
+/* Returns the job that gives its slot up for the first of @claim, or NULL. If there is none, slots go round within each
+ * class, whichever class comes before it. */
+static struct job *victim_of(const struct queue *queue, const struct claim *claim, const struct governor_limits *limits,
+                             uint64_t now_us, uint64_t boot_us)
+{
+    struct job *victim = victim_for(queue, claim->first, false, limits, now_us, boot_us);
+
+    for (size_t i = PRIORITY_COUNT; i-- > 0 && !victim;) {
+        victim = quantum_over(queue, claim->eq, i, limits, now_us, boot_us);
     }
     return victim;
 }
@@ -432,10 +544,7 @@ struct job *queue_find_victim(const struct queue *queue, const struct governor_l
         if (claims[i].eq->n_leaving > 0) {
             continue;
         }
-        victim = victim_for(queue, claims[i].first, limits, now_us, boot_us);
-        if (!victim && claims[i].strict != claims[i].first) {
-            victim = victim_for(queue, claims[i].strict, limits, now_us, boot_us);
-        }
+        victim = victim_of(queue, &claims[i], limits, now_us, boot_us);
     }
     return victim;
 }
@@ -458,14 +567,14 @@ static bool is_asking_again(const struct queue *queue, const struct engine_queue
 static bool is_held_back(const struct queue *queue, const struct job *job, const struct claim *claims, uint32_t n,
                          const struct governor_limits *limits, uint64_t now_us, uint64_t boot_us)
 {
-    if (job->owns_slot) {
+    if (job->owns_slot || keeps_slot(queue, job->eq, job->priority, now_us)) {
         return false;
     }
     for (uint32_t i = 0; i < n; i++) {
         const struct job *first = claims[i].first;
 
         if (claims[i].eq == job->eq && queue_before(first, job, now_us) &&
-            (first->priority == job->priority || victim_for(queue, first, limits, now_us, boot_us))) {
+            (first->priority == job->priority || victim_for(queue, first, false, limits, now_us, boot_us))) {
             return true;
         }
     }
@@ -480,7 +589,8 @@ struct job *queue_next_slot(const struct queue *queue, const struct governor_lim
     struct job *best = NULL;
 
     for (struct job *job = queue_first(queue); job; job = queue_next(queue, job)) {
-        if (seeks(job, limits, boot_us) && finds_room(job, limits) && (!best || queue_before(job, best, now_us)) &&
+        if (seeks(job, limits, boot_us) && finds_room(queue, job, limits, now_us) &&
+            (!best || queue_before(job, best, now_us)) &&
             !is_held_back(queue, job, claims, n, limits, now_us, boot_us)) {
             best = job;
         }

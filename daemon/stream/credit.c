@@ -15,7 +15,10 @@ void credit_count_left(struct stream *stream)
         return;
     }
     left = stream->credit.is_rationed ? num_min(left, stream->credit.n_tok) : left;
-    room = request->n_context - num_min(stream->job.n_known, request->n_context);
+    room = UINT32_MAX; /* until its prompt is known, and with it the context */
+    if (request->n_context > 0) {
+        room = request->n_context - num_min(stream->job.n_known, request->n_context);
+    }
     stream->job.n_left = (uint32_t)num_min(left, room);
     stream->job.n_beyond = request->slides ? (uint32_t)num_min(left - stream->job.n_left, UINT32_MAX) : 0;
 }

@@ -287,6 +287,7 @@ static void enter(struct stream *stream, struct instance *instance, enum priorit
     streams->events->counts[COUNT_STREAMS]++;
     fill_job(stream, priority);
     queue_add(&streams->queue, &stream->job, clock_mono_us());
+    credit_count_left(stream);
     if (stream->number % SWEEP_EVERY == 0) {
         accounts_sweep(&streams->queue.accounts, clock_mono_us(), clock_boot_us());
     }

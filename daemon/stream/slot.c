@@ -11,8 +11,8 @@ void slot_gained(struct stream *stream, uint32_t n_cached)
     uint64_t *counts = stream->streams->events->counts;
     uint64_t now_us = clock_mono_us();
 
-    job_move(&stream->job, JOB_ASSIGNED, now_us);
     stream->job.n_done = n_cached;
+    job_move(&stream->job, JOB_ASSIGNED, now_us);
     stream->job.owns_slot = false;
     counts[COUNT_SESSION_KEPT_TOK] += stream->sequence.is_lent ? n_cached : 0;
     sequence_opened(stream);

@@ -536,14 +536,55 @@ static void make_bursts(struct scenario *scenario, struct rng *rng)
     clients->think_ms = rng_spread(rng, 5000, 60000);
 }
 
+/* Makes answers that go on for longer than the run, more of them than slots, of one user or of several. */
+static void make_endless(struct scenario *scenario, struct rng *rng)
+{
+    struct scenario_engine *engine = &scenario->engines[0];
+    enum priority priority = (enum priority)rng_between(rng, PRIORITY_INTERACTIVE, PRIORITY_REALTIME);
+
+    engine->slots = rng_between(rng, 2, 10);
+    engine->fixed_us = rng_spread(rng, 20000, 60000);
+    engine->pages = 8192;
+    for (int64_t i = 0; i < 2; i++) {
+        int64_t n = i == 0 ? engine->slots + rng_between(rng, 1, 6) : rng_between(rng, 1, 4);
+        struct scenario_clients *clients =
+            add_clients(scenario, PATTERN_DOCUMENT, n, i == 0 ? priority : PRIORITY_BACKGROUND);
+
+        clients->n_uids = rng_between(rng, 1, n);
+        clients->prompt = rng_between(rng, 50, 400);
+        clients->answer = 4000;
+    }
+    scenario->run.lasts_ms = 90000;
+}
+
+/* Makes one user with as many promises as it is given, of long answers, and two with few, of short ones. */
+static void make_promises(struct scenario *scenario, struct rng *rng)
+{
+    struct scenario_clients *many = add_clients(scenario, PATTERN_DOCUMENT, 2, PRIORITY_INTERACTIVE);
+    struct scenario_clients *few;
+
+    scenario->engines[0].slots = rng_between(rng, 4, 12);
+    scenario->engines[0].pages = 4096;
+    many->at_once = 8;
+    many->prompt = rng_between(rng, 20, 200);
+    many->answer = rng_between(rng, 100, 400);
+    many->finish_by_ms = rng_spread(rng, 20000, 120000);
+    few = add_chat(scenario, rng, 2);
+    few->prompt = rng_between(rng, 20, 100);
+    few->answer = rng_between(rng, 5, 20);
+    few->finish_by_ms = rng_spread(rng, 2000, 20000);
+    scenario->run.lasts_ms = 60000;
+}
+
 static void (*const makers[FAMILY_COUNT])(struct scenario *scenario, struct rng *rng) = {
-    [FAMILY_STEADY] = make_steady, [FAMILY_STEP] = make_step,           [FAMILY_HINT] = make_hint,
-    [FAMILY_HEAT] = make_heat,     [FAMILY_DISTURBED] = make_disturbed, [FAMILY_HOT] = make_hot,
-    [FAMILY_BLIND] = make_blind,   [FAMILY_OVERLOAD] = make_overload,   [FAMILY_MODELS] = make_models,
-    [FAMILY_FAIR] = make_fair,     [FAMILY_DEADLINE] = make_deadline,   [FAMILY_IDLE] = make_idle,
-    [FAMILY_STARVE] = make_starve, [FAMILY_FAULT] = make_fault,         [FAMILY_CHAOS] = make_chaos,
-    [FAMILY_SHARE] = make_share,   [FAMILY_CLOCKS] = make_clocks,       [FAMILY_BURSTS] = make_bursts,
-    [FAMILY_TWINS] = make_twins,   [FAMILY_UNTOLD] = make_untold,       [FAMILY_LOSSES] = make_losses,
+    [FAMILY_STEADY] = make_steady,   [FAMILY_STEP] = make_step,           [FAMILY_HINT] = make_hint,
+    [FAMILY_HEAT] = make_heat,       [FAMILY_DISTURBED] = make_disturbed, [FAMILY_HOT] = make_hot,
+    [FAMILY_BLIND] = make_blind,     [FAMILY_OVERLOAD] = make_overload,   [FAMILY_MODELS] = make_models,
+    [FAMILY_FAIR] = make_fair,       [FAMILY_DEADLINE] = make_deadline,   [FAMILY_IDLE] = make_idle,
+    [FAMILY_STARVE] = make_starve,   [FAMILY_FAULT] = make_fault,         [FAMILY_CHAOS] = make_chaos,
+    [FAMILY_SHARE] = make_share,     [FAMILY_CLOCKS] = make_clocks,       [FAMILY_BURSTS] = make_bursts,
+    [FAMILY_TWINS] = make_twins,     [FAMILY_UNTOLD] = make_untold,       [FAMILY_LOSSES] = make_losses,
+    [FAMILY_ENDLESS] = make_endless, [FAMILY_PROMISES] = make_promises,
 };
 
 void scenario_make(struct scenario *scenario, uint64_t seed, enum family family)

@@ -34,12 +34,14 @@ enum invariant {
     INVARIANT_BUDGET,   /* the tokens of a minute are not passed, and all are given */
     INVARIANT_PROGRESS, /* background moves in any five seconds */
     INVARIANT_LEFT,     /* the duty is what the screen leaves */
+    INVARIANT_STREAM,   /* each request advances, however many others there are */
     INVARIANT_BUSY,     /* the processor is not idle while a job could run */
     INVARIANT_USED,     /* nor beyond slices and pauses */
     INVARIANT_FILL,     /* each step holds all answers in progress */
     INVARIANT_TOKENS,   /* as many as without a scheduler */
     INVARIANT_COST,     /* estimated and real times agree */
     INVARIANT_CLOCK,    /* also ten steps after a change of clock */
+    INVARIANT_ROOM,     /* an account without promises is given one for what its share does */
     INVARIANT_QUEUE,    /* is bounded */
     INVARIANT_TOLD,     /* the time told to a refused request is about what draining takes */
     INVARIANT_ESTIMATE, /* estimates of first tokens */

@@ -176,7 +176,7 @@ void monitor_heat_end(struct monitor *monitor);
 void monitor_on_asked(struct monitor *monitor, const struct request *request);
 void monitor_on_full(struct monitor *monitor, const struct job *job, uint64_t retry_us);
 void monitor_on_refused(struct monitor *monitor, const struct request *request, uint64_t retry_us);
-void monitor_on_served(struct monitor *monitor, const struct request *request, uint32_t n);
+void monitor_on_served(struct monitor *monitor, struct request *request, uint32_t n);
 void monitor_on_token(struct monitor *monitor, struct request *request);
 void monitor_on_end(struct monitor *monitor, const struct request *request, enum server_end how);
 void monitor_on_step(struct monitor *monitor, const struct engine *engine, const struct plan *plan, uint64_t took_us);
@@ -200,6 +200,17 @@ void monitor_oracle_end(struct monitor *monitor);
 void monitor_judge_gap(struct monitor *monitor, struct request *request);
 void monitor_spend(struct monitor *monitor, struct monitor_account *account, const struct request *request, uint32_t n);
 void monitor_judge_estimate(struct monitor *monitor, const struct request *request);
+
+/* ---- each request by itself (monitor_stream.c) */
+void monitor_streams(struct monitor *monitor); /* every 20 ms */
+void monitor_stream_on_served(struct request *request);
+void monitor_stream_on_verdict(struct monitor *monitor, const struct request *request, bool is_promised);
+
+/* True if @job is let run by its client, its engine, and its account's budget. */
+bool monitor_is_ready(const struct monitor *monitor, const struct job *job);
+
+/* True if an engine is down or stalls. */
+bool monitor_is_troubled(const struct monitor *monitor);
 
 /* Writes a line of the trace, after the time. */
 void monitor_log(const struct monitor *monitor, const char *format, ...) __attribute__((format(printf, 2, 3)));

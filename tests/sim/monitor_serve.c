@@ -203,7 +203,7 @@ static void take_second(struct monitor *monitor)
     monitor->second++;
 }
 
-static bool is_ready(const struct monitor *monitor, const struct job *job)
+bool monitor_is_ready(const struct monitor *monitor, const struct job *job)
 {
     return (job->state == JOB_ASSIGNED || job->state == JOB_WAITING) && !job->parked && job->eq->open &&
            account_wait_us(job->account, job->limits.tokens_a_minute, monitor->timeline->now_ns / TIMELINE_US) == 0;
@@ -219,7 +219,7 @@ static bool has_ready(const struct monitor *monitor, enum priority least, enum p
         list_for_each (link, &monitor->server->queue.jobs[priority]) {
             const struct job *job = container_of(link, struct job, link);
 
-            if ((!eq || job->eq == eq) && is_ready(monitor, job)) {
+            if ((!eq || job->eq == eq) && monitor_is_ready(monitor, job)) {
                 return true;
             }
         }
@@ -227,7 +227,7 @@ static bool has_ready(const struct monitor *monitor, enum priority least, enum p
     return false;
 }
 
-static bool is_troubled(const struct monitor *monitor)
+bool monitor_is_troubled(const struct monitor *monitor)
 {
     for (int64_t i = 0; i < monitor->scenario->n_engines; i++) {
         if (!monitor->server->engines[i].is_alive || monitor->server->engines[i].is_stalled) {
@@ -244,7 +244,7 @@ static void monitor_progress(struct monitor *monitor, uint32_t engine)
     double *starved_s = &monitor->starved_s[engine];
 
     if (!has_ready(monitor, PRIORITY_BACKGROUND, PRIORITY_BACKGROUND, &monitor->server->eqs[engine]) ||
-        is_troubled(monitor)) {
+        monitor_is_troubled(monitor)) {
         *starved_s = 0.0;
         return;
     }
@@ -262,7 +262,7 @@ static bool is_disturbed(const struct monitor *monitor)
     const struct scenario *scenario = monitor->scenario;
     uint64_t now_ns = monitor->timeline->now_ns;
     uint64_t before_ns = now_ns - num_min(now_ns, SENSORS_TICK_NS);
-    bool found = is_troubled(monitor);
+    bool found = monitor_is_troubled(monitor);
 
     for (int i = MISHAP_HEAT_GONE; i < MISHAP_COUNT; i++) {
         found = found || monitor->sensors->is_gone[i];
@@ -278,14 +278,15 @@ void monitor_serve(struct monitor *monitor)
     if (is_disturbed(monitor)) {
         monitor->disturbed_ns = monitor->timeline->now_ns;
     }
-    monitor_use(monitor, !is_troubled(monitor) &&
+    monitor_use(monitor, !monitor_is_troubled(monitor) &&
                              has_ready(monitor, server_limits(monitor->server)->class_gate, PRIORITY_REALTIME, NULL));
-    if (is_troubled(monitor)) {
+    if (monitor_is_troubled(monitor)) {
         monitor->troubled_until_ns = monitor->timeline->now_ns + 5 * TIMELINE_S;
     }
     for (uint32_t i = 0; i < monitor->scenario->n_engines; i++) {
         monitor_progress(monitor, i);
     }
+    monitor_streams(monitor);
     if (monitor->timeline->now_ns >= monitor->second * TIMELINE_S) {
         take_second(monitor);
     }
@@ -394,7 +395,7 @@ void monitor_on_refused(struct monitor *monitor, const struct request *request, 
     }
 }
 
-void monitor_on_served(struct monitor *monitor, const struct request *request, uint32_t n)
+void monitor_on_served(struct monitor *monitor, struct request *request, uint32_t n)
 {
     struct monitor_account *account = monitor_account_of(monitor, request);
 
@@ -408,6 +409,9 @@ void monitor_on_served(struct monitor *monitor, const struct request *request, u
     if (request->job.priority == PRIORITY_BACKGROUND && n > 0) {
         /* Also in a step of a higher class. */
         monitor->starved_s[request->job.eq - monitor->server->eqs] = 0.0;
+    }
+    if (n > 0) {
+        monitor_stream_on_served(request);
     }
     chart_tokens(monitor->chart, monitor->timeline->now_ns, n, request->job.priority);
 }

@@ -50,6 +50,8 @@ const struct mutant_row mutants[MUTANT_COUNT] = {
                                FAMILY_DEADLINE, INVARIANT_ESTIMATE },
     [MUTANT_HALF_BUDGET] = { "half-budget", "accounts get half of their tokens a minute", FAMILY_CHAOS,
                              INVARIANT_BUDGET, 50 },
+    [MUTANT_NO_QUANTUM] = { "no-quantum", "a request keeps its slot to the end of its answer", FAMILY_ENDLESS,
+                            INVARIANT_STREAM },
 };
 
 /* A shorter pause, as the share of time that it leaves. */
@@ -184,6 +186,14 @@ void mutant_evicts(enum mutant mutant, struct queue *queue)
 double mutant_misjudges(enum mutant mutant)
 {
     return mutant == MUTANT_LONG_ESTIMATE ? MISJUDGED : 1.0;
+}
+
+void mutant_prolongs(enum mutant mutant, struct queue *queue, uint64_t now_us)
+{
+    for (struct job *job = queue_first(queue); mutant == MUTANT_NO_QUANTUM && job; job = queue_next(queue, job)) {
+        job->assigned_us = now_us;
+        job->went_on_us = 0;
+    }
 }
 
 static void age_less(uint64_t *since_us, uint64_t gone_us, uint64_t now_us, uint64_t slowness)

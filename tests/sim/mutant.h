@@ -49,6 +49,7 @@ enum mutant {
     MUTANT_NO_TENURE,
     MUTANT_LONG_ESTIMATE,
     MUTANT_HALF_BUDGET,
+    MUTANT_NO_QUANTUM,
     MUTANT_COUNT,
 };
 
@@ -85,6 +86,9 @@ void mutant_evicts(enum mutant mutant, struct queue *queue);
 
 /* Returns the factor by which the costs of an engine are wrong when a deadline is asked for. */
 double mutant_misjudges(enum mutant mutant);
+
+/* Lets no quantum end. */
+void mutant_prolongs(enum mutant mutant, struct queue *queue, uint64_t now_us);
 
 /* Makes all ages of @queue grow slower: by one part in @slowness of the time that went by; @slowness 0: not at all. */
 void mutant_rejuvenates(struct queue *queue, uint64_t gone_us, uint64_t now_us, uint64_t slowness);

@@ -282,13 +282,14 @@ bool scenario_simplify(struct scenario *scenario, uint32_t nth)
 /* ---- names */
 
 static const char *const names[] = {
-    [FAMILY_STEADY] = "steady", [FAMILY_STEP] = "step",           [FAMILY_HINT] = "hint",
-    [FAMILY_HEAT] = "heat",     [FAMILY_DISTURBED] = "disturbed", [FAMILY_HOT] = "hot",
-    [FAMILY_BLIND] = "blind",   [FAMILY_OVERLOAD] = "overload",   [FAMILY_MODELS] = "models",
-    [FAMILY_FAIR] = "fair",     [FAMILY_DEADLINE] = "deadline",   [FAMILY_IDLE] = "idle",
-    [FAMILY_STARVE] = "starve", [FAMILY_FAULT] = "fault",         [FAMILY_CHAOS] = "chaos",
-    [FAMILY_SHARE] = "share",   [FAMILY_CLOCKS] = "clocks",       [FAMILY_BURSTS] = "bursts",
-    [FAMILY_TWINS] = "twins",   [FAMILY_UNTOLD] = "untold",       [FAMILY_LOSSES] = "losses",
+    [FAMILY_STEADY] = "steady",   [FAMILY_STEP] = "step",           [FAMILY_HINT] = "hint",
+    [FAMILY_HEAT] = "heat",       [FAMILY_DISTURBED] = "disturbed", [FAMILY_HOT] = "hot",
+    [FAMILY_BLIND] = "blind",     [FAMILY_OVERLOAD] = "overload",   [FAMILY_MODELS] = "models",
+    [FAMILY_FAIR] = "fair",       [FAMILY_DEADLINE] = "deadline",   [FAMILY_IDLE] = "idle",
+    [FAMILY_STARVE] = "starve",   [FAMILY_FAULT] = "fault",         [FAMILY_CHAOS] = "chaos",
+    [FAMILY_SHARE] = "share",     [FAMILY_CLOCKS] = "clocks",       [FAMILY_BURSTS] = "bursts",
+    [FAMILY_TWINS] = "twins",     [FAMILY_UNTOLD] = "untold",       [FAMILY_LOSSES] = "losses",
+    [FAMILY_ENDLESS] = "endless", [FAMILY_PROMISES] = "promises",
 };
 
 const char *family_name(enum family family)

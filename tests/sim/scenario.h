@@ -28,16 +28,18 @@ enum family {
     FAMILY_MODELS,    /* voice on one model, background on the other */
     FAMILY_FAIR,      /* accounts that always have work */
     FAMILY_DEADLINE,
-    FAMILY_IDLE,   /* nothing else uses the chip */
-    FAMILY_STARVE, /* endless voice beside background */
-    FAMILY_FAULT,  /* engines are lost or stall */
-    FAMILY_CHAOS,  /* a bit of everything */
-    FAMILY_SHARE,  /* as fair, with few slots, and prompts and answers of any length */
-    FAMILY_CLOCKS, /* clocks that halve and recover, beside a screen or on a warm chip */
-    FAMILY_BURSTS, /* work in bursts against a temperature */
-    FAMILY_TWINS,  /* as fair, on two models */
-    FAMILY_UNTOLD, /* as steady, step and hint, on a GPU that reports no load */
-    FAMILY_LOSSES, /* as share, with engines that are lost */
+    FAMILY_IDLE,     /* nothing else uses the chip */
+    FAMILY_STARVE,   /* endless voice beside background */
+    FAMILY_FAULT,    /* engines are lost or stall */
+    FAMILY_CHAOS,    /* a bit of everything */
+    FAMILY_SHARE,    /* as fair, with few slots, and prompts and answers of any length */
+    FAMILY_CLOCKS,   /* clocks that halve and recover, beside a screen or on a warm chip */
+    FAMILY_BURSTS,   /* work in bursts against a temperature */
+    FAMILY_TWINS,    /* as fair, on two models */
+    FAMILY_UNTOLD,   /* as steady, step and hint, on a GPU that reports no load */
+    FAMILY_LOSSES,   /* as share, with engines that are lost */
+    FAMILY_ENDLESS,  /* more answers without an end than slots */
+    FAMILY_PROMISES, /* one user has many deadlines, others have few */
     FAMILY_COUNT,
 };
 

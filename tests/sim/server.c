@@ -201,6 +201,7 @@ static int admit(struct server *server, struct request *request, uint64_t *ret_r
         job->eq->cost.ns[i] /= mutant_misjudges(server->mutant);
     }
     r = mutant_admits(server->mutant, job, r);
+    monitor_stream_on_verdict(server->monitor, request, r == ADMIT_OK);
     if (r != ADMIT_OK) {
         *ret_retry_us = r == ADMIT_LATE ? mutant_tells(server->mutant, verdict.retry_us) : 0;
         if (r == ADMIT_LATE) {

@@ -38,7 +38,10 @@ struct request {
     uint64_t first_ns;      /* of the first token; 0: none yet */
     uint64_t token_ns;      /* of the last one */
     uint64_t told_first_us; /* estimate at its admission, from then on */
-    bool opens_alone;       /* no other sequence has pages of its engine */
+    double starved_s;       /* since it last advanced, while it could run; and the longest that it may by now */
+    double may_starve_s;
+    double owed_us;   /* its own work until the first token, on the chip as it was at its arrival */
+    bool opens_alone; /* no other sequence has pages of its engine */
     bool is_over;
     bool is_promised; /* its deadline was admitted */
     bool closes_late; /* for a mutant */

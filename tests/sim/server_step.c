@@ -342,6 +342,7 @@ void server_settle(void *owner)
     expire(server);
     fill_turn_input(server, &input);
     slot(server, &input);
+    mutant_prolongs(server->mutant, &server->queue, server_now_us(server));
     if (server->mutant == MUTANT_NO_AGE || server->mutant == MUTANT_SLOW_AGE) {
         mutant_rejuvenates(&server->queue, server_now_us(server) - server->settled_us, server_now_us(server),
                            server->mutant == MUTANT_SLOW_AGE ? 4 : 0);

@@ -471,6 +471,20 @@ START_TEST(a_crowd_does_not_shut_the_door_to_higher_classes_nor_to_other_users)
 }
 END_TEST
 
+START_TEST(the_length_of_an_answer_is_known_before_its_text_is_read)
+{
+    struct client client;
+
+    client_init(&client, 202, PROMPT_N, 7);
+    client_generate(&fixture, &client);
+    ck_assert_int_eq(client.stream->job.state, JOB_HELD);
+    ck_assert_uint_eq(client.stream->job.n_left, 7);
+    client_until_over(&fixture, &client);
+
+    client_finish(&client);
+}
+END_TEST
+
 /* ---- beside the watchdog */
 
 #define STEP_FLOOR_MS 4000u
@@ -585,7 +599,8 @@ int main(void)
              steps_wait_behind_steps_and_a_stop_wastes_the_last, credit_is_never_overrun_by_a_step_that_waits,
              a_deadline_that_can_be_met_is, what_can_not_be_met_is_refused_with_both_times,
              what_is_gated_is_refused_with_the_reason, a_deadline_that_passes_unmet_ends_the_request,
-             a_crowd_does_not_shut_the_door_to_higher_classes_nor_to_other_users);
+             a_crowd_does_not_shut_the_door_to_higher_classes_nor_to_other_users,
+             the_length_of_an_answer_is_known_before_its_text_is_read);
     suite_add_tcase(suite, tcase);
     tcase_add_checked_fixture(watched, watched_setup, teardown);
     tcase_add_test(watched, a_paused_machine_stops_within_a_step);

@@ -116,9 +116,9 @@ static void open_sequence(struct fixture *fixture, struct job *job)
         return;
     }
     eq->n_taken++;
-    job_move(job, JOB_ASSIGNED, fixture->in.now_us);
     job->n_done = (uint32_t)((uint64_t)job->n_paid * fixture->n_slot_cached / 1000);
     job->n_done = (uint32_t)num_min(job->n_done, job->n_known - 1);
+    job_move(job, JOB_ASSIGNED, fixture->in.now_us);
 }
 
 static void slot(struct fixture *fixture)

@@ -381,6 +381,32 @@ START_TEST(long_work_of_a_lower_class_or_another_user_makes_no_long_time_told)
 }
 END_TEST
 
+START_TEST(a_request_whose_text_is_not_read_yet_counts_with_its_answer)
+{
+    struct fixture_request requests[64];
+
+    for (size_t i = 0; i < 64; i++) {
+        fixture_request(&fixture, &requests[i], 1, PRIORITY_INTERACTIVE, 0, 0);
+        requests[i].job.n_most = 0;
+        queue_add(&fixture.queue, &requests[i].job, fixture.in.now_us);
+        requests[i].job.n_left = 16;
+    }
+
+    /* 16 steps of 10 ms for each 16 of them, and 0.1 ms for each token. */
+    ck_assert_uint_le(told_us(1, PRIORITY_INTERACTIVE), 64u * 16u * 10000u / 16u + 64u * 16u * 100u);
+}
+END_TEST
+
+START_TEST(a_long_bound_is_no_long_answer)
+{
+    struct fixture_request request;
+
+    fixture_add(&fixture, &request, 1, 0, PRIORITY_INTERACTIVE, 20, 100000);
+
+    ck_assert_uint_le(told_us(1, PRIORITY_INTERACTIVE), 20u * 1000u + 256u * 10100u);
+}
+END_TEST
+
 START_TEST(a_time_that_is_told_has_bounds)
 {
     struct fixture_request requests[2];
@@ -430,6 +456,8 @@ int main(void)
     tcase_add_test(tcase, the_plan_wakes_for_the_next_deadline);
     tcase_add_test(tcase, a_refused_request_is_told_about_what_draining_takes);
     tcase_add_test(tcase, long_work_of_a_lower_class_or_another_user_makes_no_long_time_told);
+    tcase_add_test(tcase, a_request_whose_text_is_not_read_yet_counts_with_its_answer);
+    tcase_add_test(tcase, a_long_bound_is_no_long_answer);
     tcase_add_test(tcase, a_time_that_is_told_has_bounds);
     suite_add_tcase(suite, tcase_of_promises());
     suite_add_tcase(suite, tcase);

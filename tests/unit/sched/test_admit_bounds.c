@@ -13,6 +13,47 @@ static void occupy_slots(struct fixture_request *requests, uint32_t n, enum prio
     }
 }
 
+/* User 1 asks for promises of long answers within @by_us, user 2 for short ones, which must be given, and all kept.
+ * Returns how many are given to user 1. */
+static uint32_t promise_beside(uint64_t by_us)
+{
+    static struct fixture_request many[60];
+    struct fixture_request few[3];
+    uint32_t n = 0;
+
+    for (size_t i = 0; i < 60; i++) {
+        n += try_arrive(&many[n], 1, PRIORITY_INTERACTIVE, 30, 512, 0, by_us);
+        fixture_step(&fixture);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        ck_assert(try_arrive(&few[i], 2, PRIORITY_INTERACTIVE, 30, 20, 0, 3 * SECOND_US));
+        fixture_until(&fixture, fixture.in.now_us + 2 * SECOND_US);
+    }
+    fixture_until(&fixture, fixture.in.now_us + by_us);
+    for (size_t i = 0; i < n; i++) {
+        ck_assert(fixture_is_over(&many[i]) && !many[i].expired);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        ck_assert(fixture_is_over(&few[i]) && !few[i].expired);
+    }
+    return n;
+}
+
+START_TEST(a_promise_counts_on_the_share_of_slots)
+{
+    ck_assert_uint_eq(promise_beside(120 * SECOND_US), 60);
+}
+END_TEST
+
+START_TEST(promises_of_one_user_leave_time_for_those_of_another)
+{
+    uint32_t n = promise_beside(25 * SECOND_US);
+
+    ck_assert_uint_gt(n, 16); /* more than have slots at once */
+    ck_assert_uint_lt(n, 60);
+}
+END_TEST
+
 START_TEST(a_slot_that_its_class_keeps_is_not_promised)
 {
     struct fixture_request low[2];
@@ -191,6 +232,8 @@ int main(void)
     TCase *tcase = tcase_create("bounds");
 
     tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, a_promise_counts_on_the_share_of_slots);
+    tcase_add_test(tcase, promises_of_one_user_leave_time_for_those_of_another);
     tcase_add_test(tcase, a_slot_that_its_class_keeps_is_not_promised);
     tcase_add_test(tcase, one_slot_is_not_promised_twice);
     tcase_add_test(tcase, a_prompt_behind_an_urgent_answer_waits_no_longer_than_for_its_end);

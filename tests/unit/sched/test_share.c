@@ -237,8 +237,8 @@ START_TEST(two_users_do_not_take_slots_back_and_forth)
     };
     uint32_t n_preempted = 0;
 
-    live(users, 1, 5 * SECOND_US);
-    live(users, 2, 20 * SECOND_US);
+    live(users, 1, 1 * SECOND_US);
+    live(users, 2, 6 * SECOND_US); /* less than a quantum */
     for (uint32_t i = 0; i < 40; i++) {
         n_preempted += users[0].requests[i].job.n_preempted + users[1].requests[i].job.n_preempted;
     }

@@ -335,28 +335,6 @@ START_TEST(no_job_takes_pages_that_are_freed_for_one_before_it)
 }
 END_TEST
 
-START_TEST(a_small_or_first_job_may_pass_a_refused_one)
-{
-    struct fixture_request assigned;
-    struct fixture_request large;
-    struct fixture_request small;
-    struct fixture_request first;
-
-    fixture.eq.n_pages = 100;
-    hold_pages(&assigned, 1, PRIORITY_INTERACTIVE, 70);
-    fixture_add(&fixture, &large, 2, 0, PRIORITY_INTERACTIVE, 10, 10);
-    large.job.n_pages = 50;
-    fixture.eq.no_room = true;
-    fixture_add(&fixture, &small, 3, 0, PRIORITY_INTERACTIVE, 100, 200);
-    ck_assert_ptr_null(fixture_next_slot(&fixture)); /* an equal, and later */
-    fixture_add(&fixture, &first, 4, 0, PRIORITY_REALTIME, 100, 500);
-    ck_assert_ptr_null(fixture_next_slot(&fixture)); /* 38 pages are too many */
-    first.job.n_most = 300;
-
-    ck_assert_ptr_eq(fixture_next_slot(&fixture), &first.job);
-}
-END_TEST
-
 START_TEST(shared_pages_are_counted_once_and_preempt_no_job)
 {
     struct fixture_request assigned[2];
@@ -562,7 +540,6 @@ int main(void)
     tcase_add_test(tcase, the_last_slot_of_a_class_may_hold_its_part_of_the_pages);
     tcase_add_test(tcase, idle_sessions_go_first_and_their_next_turn_needs_no_room);
     tcase_add_test(tcase, no_job_takes_pages_that_are_freed_for_one_before_it);
-    tcase_add_test(tcase, a_small_or_first_job_may_pass_a_refused_one);
     tcase_add_test(tcase, shared_pages_are_counted_once_and_preempt_no_job);
     tcase_add_test(tcase, pages_that_the_governor_takes_back_are_the_lowest_class_s);
     tcase_add_test(tcase, the_last_sequence_stays_however_few_pages_there_are);
