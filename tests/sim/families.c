@@ -47,6 +47,7 @@ static void make_chip(struct scenario *scenario, struct rng *rng)
         .screen_mw = 1000,
         .target_mc = 85000,
         .passive_mc = 90000,
+        .kept_permille = 1000,
     };
 }
 
@@ -203,6 +204,7 @@ static void make_heat(struct scenario *scenario, struct rng *rng)
     heat->ambient_mc = rng_between(rng, -10000, 50000);
     heat->target_mc = rng_between(rng, 75, 90) * 1000;
     heat->passive_mc = heat->target_mc + 5000;
+    heat->kept_permille = scenario->run.seed % 2 > 0 ? 0 : 700 + 100 * (scenario->run.seed / 2 % 9);
     heat->r_die_mk_per_w = r_mk_per_w * share / 1000;
     heat->r_case_mk_per_w = r_mk_per_w - heat->r_die_mk_per_w;
     heat->tau_case_ms = rng_spread(rng, 1000, 60000);

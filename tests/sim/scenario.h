@@ -128,6 +128,7 @@ struct scenario_heat {
     int64_t screen_mw; /* while a frame is drawn */
     int64_t target_mc;
     int64_t passive_mc;
+    int64_t kept_permille; /* gains kept from an earlier run, of the true ones; 0: the chip is unknown */
 };
 
 struct scenario_other {
