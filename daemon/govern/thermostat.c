@@ -262,8 +262,10 @@ static void resume(struct thermostat *thermostat, double over, bool is_slow)
 /* ---- the controller */
 
 /* Returns how fast the integral moves, a second. */
-static double rate_of(struct thermostat *thermostat, const struct reaction_gains *gains, double over, double slope)
+static double rate_of(struct thermostat *thermostat, const struct reaction_gains *gains,
+                      const struct thermostat_reading *reading, double slope)
 {
+    double over = reading->over;
     bool is_known = thermostat->reaction.is_known;
     double rising = fmax(slope - SLOPE_NOISE, 0.0);
     double ahead = over + rising * (is_known ? REACTION_HORIZON_S : APPROACH_S);
@@ -275,6 +277,9 @@ static double rate_of(struct thermostat *thermostat, const struct reaction_gains
     }
     if (is_known && ahead > 0.0 && thermostat->wait_s <= 0.0 && (rising > 0.0 || over > PASSED_MUCH)) {
         rate -= ahead / (gains->soon * WAY_S);
+    }
+    if (rate > 0.0 && reading->is_still) {
+        return 0.0;
     }
     if (rate > 0.0 && thermostat->used < USES * thermostat->integral * thermostat->softness &&
         thermostat->integral > UNSEEN) {
@@ -291,7 +296,7 @@ static double control(struct thermostat *thermostat, const struct reaction_gains
     bool is_known = thermostat->reaction.is_known;
     double below = clamp(is_known ? -thermostat->slow : -reading->over, -PROPORTION_REACH, PROPORTION_REACH);
     double share = thermostat->integral + gains->proportional * below;
-    double rate = rate_of(thermostat, gains, reading->over, slope);
+    double rate = rate_of(thermostat, gains, reading, slope);
     double s = reading->elapsed_s;
 
     /* Anti-windup: a share that can't grow does not make the integral grow. */

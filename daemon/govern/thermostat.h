@@ -59,6 +59,7 @@ struct thermostat_reading {
     double over;      /* degrees above the aim; may repeat an old reading */
     double step;      /* the sensor's grid; 0: fine */
     double used;      /* share of time that our work took since the last reading */
+    bool is_still;    /* it should have changed by now: the share may not grow */
     bool is_fresh;    /* another sensor, or a gap: the filters start afresh */
 };
 

@@ -513,6 +513,26 @@ static void make_bursts(struct scenario *scenario, struct rng *rng)
     clients->think_ms = rng_spread(rng, 5000, 60000);
 }
 
+/* Makes heat with a sensor that hangs in the middle, and others that grow hotter behind it. */
+static void make_stuck(struct scenario *scenario, struct rng *rng)
+{
+    int64_t at_ms;
+
+    make_heat(scenario, rng);
+    scenario->n_clients = 1;
+    scenario->run.settle_ms = 0;
+    scenario->run.lasts_ms += 120000;
+    at_ms = scenario->run.lasts_ms / 3;
+    scenario->mishaps[scenario->n_mishaps++] = (struct scenario_mishap){
+        .kind = MISHAP_HEAT_STUCK,
+        .at_ms = at_ms,
+        .lasts_ms = scenario->run.lasts_ms,
+    };
+    scenario->others[scenario->n_others] = scenario->others[0];
+    scenario->others[scenario->n_others].at_ms = at_ms + 5000;
+    scenario->others[scenario->n_others++].mw += 2000;
+}
+
 static void (*const makers[FAMILY_COUNT])(struct scenario *scenario, struct rng *rng) = {
     [FAMILY_STEADY] = make_steady, [FAMILY_STEP] = make_step,           [FAMILY_HINT] = make_hint,
     [FAMILY_HEAT] = make_heat,     [FAMILY_DISTURBED] = make_disturbed, [FAMILY_HOT] = make_hot,
@@ -520,7 +540,7 @@ static void (*const makers[FAMILY_COUNT])(struct scenario *scenario, struct rng 
     [FAMILY_FAIR] = make_fair,     [FAMILY_DEADLINE] = make_deadline,   [FAMILY_IDLE] = make_idle,
     [FAMILY_STARVE] = make_starve, [FAMILY_FAULT] = make_fault,         [FAMILY_CHAOS] = make_chaos,
     [FAMILY_SHARE] = make_share,   [FAMILY_CLOCKS] = make_clocks,       [FAMILY_BURSTS] = make_bursts,
-    [FAMILY_TWINS] = make_twins,
+    [FAMILY_TWINS] = make_twins,   [FAMILY_STUCK] = make_stuck,
 };
 
 void scenario_make(struct scenario *scenario, uint64_t seed, enum family family)

@@ -20,6 +20,8 @@
 #define TICKS_A_SECOND 50
 #define CYCLE_WAYS     3u
 #define WIDEST_MC      65536.0
+/* After a zone was asked whether it works, the die returns to its target. */
+#define ASKED_NS (15 * TIMELINE_S)
 /* Rounding, for a hot start against one without us. */
 #define HOT_MC 10.0
 /* Further below the target, when settled, work is refused without need. */
@@ -130,12 +132,17 @@ static double widest_cycle_mc(const struct monitor *monitor)
     return low;
 }
 
-/* True if the run has settled and heat bounds our work. */
-static bool is_settled(const struct monitor *monitor)
+/* True if the run has settled and heat bounds our work, and the zone was not just asked whether it works: that fall is
+ * wanted, and its price is counted in tokens. */
+static bool is_settled(struct monitor *monitor)
 {
     const struct scenario *scenario = monitor->scenario;
 
+    if (monitor->server->governor.heat.zones[0].stuck.probe_s > 0.0) {
+        monitor->asked_ns = monitor->timeline->now_ns;
+    }
     return scenario->run.settle_ms > 0 &&
+           (monitor->asked_ns == 0 || monitor->timeline->now_ns > monitor->asked_ns + ASKED_NS) &&
            monitor->timeline->now_ns >= (uint64_t)scenario->run.settle_ms * TIMELINE_MS &&
            monitor->timeline->now_ns <= (uint64_t)scenario->run.lasts_ms * TIMELINE_MS;
 }

@@ -36,6 +36,7 @@ enum family {
     FAMILY_CLOCKS, /* clocks that halve and recover, beside a screen or on a warm chip */
     FAMILY_BURSTS, /* work in bursts against a temperature */
     FAMILY_TWINS,  /* as fair, on two models */
+    FAMILY_STUCK,  /* a sensor that hangs and still answers, and others that grow hotter behind it */
     FAMILY_COUNT,
 };
 

@@ -10,6 +10,7 @@
 #define TICK_STEPS 5u /* 50 ms */
 #define N_PLANTS   200u
 #define SECONDS    600u
+#define ASKED_S    30.0
 #define TAIL_S     100u
 
 struct run {
@@ -24,6 +25,7 @@ struct run {
     double worst;       /* above the higher of target and shadow, once below */
     double worst_hot;   /* above the shadow, before */
     double least, most; /* of the tail */
+    double asked_s;     /* until the fall of the last question counts as over */
     double sum_share;   /* of the tail */
     double sum_temp;
 };
@@ -56,9 +58,13 @@ static void observe(struct run *run, bool is_tail)
     } else {
         run->worst_hot = fmax(run->worst_hot, temp - run->shadow.chip);
     }
-    if (is_tail) {
+    /* A fall by which a zone shows that it works is no swing. */
+    run->asked_s = run->governor.heat.zones[0].stuck.probe_s > 0.0 ? ASKED_S : run->asked_s - PLANT_STEP_US / 1e6;
+    if (is_tail && run->asked_s <= 0.0) {
         run->least = fmin(run->least, temp);
         run->most = fmax(run->most, temp);
+    }
+    if (is_tail) {
         run->sum_share += run->share;
         run->sum_temp += temp;
     }
