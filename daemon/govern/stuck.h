@@ -2,8 +2,8 @@
  * Stuck: a temperature that is read each second and never changes
  *
  * A sensor may hang behind its driver and still answer. A constant value alone means nothing: whole degrees at a steady
- * load stay the same for hours. So it is asked: after some time without a change we take our heat away, more and more
- * of it, until a working sensor shows it. One that does not counts as stuck.
+ * load stay the same for hours. So it is asked: after some time without a change we take away our heat, more and
+ * more of it, until a working sensor shows it. One that does not counts as stuck.
  *
  * - Only a zone that has followed our work before is asked: one that rose by some degrees within two minutes of it. Many
  *   boards have a zone that always says the same.

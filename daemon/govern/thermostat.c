@@ -75,7 +75,7 @@ double thermostat_aim(double target, double step)
     return step > 0.0 ? floor(aim / step) * step : aim;
 }
 
-/* Returns the first integral of a chip that is @below degrees cooler than its aim. Nothing shows how it responds before a
+/* Returns the first integral of a chip @below degrees cooler than its aim. Nothing shows how it responds before a
  * late sensor does, and by then a fast die has taken all of its rise. Kept gains may be wrong, and allow no more. */
 static double first_of(const struct reaction *reaction, double below)
 {

@@ -17,7 +17,7 @@
 #define BLIND_PERMILLE 110.0
 /* After the grace time: a tick, and what was running. */
 #define BLIND_SETTLES_MS 400
-/* Only our own heat shows that a sensor is stuck: it stood still for long enough to be asked, and had time to answer. */
+/* Only our own heat shows that a sensor is stuck: it stood still until it was asked, and had time to answer. */
 #define STUCK_FOUND_MS 110000
 #define COST_FROM      200u
 #define CLOCK_STEPS    10u

@@ -284,8 +284,7 @@ static const char *const names[] = {
     [FAMILY_FAIR] = "fair",     [FAMILY_DEADLINE] = "deadline",   [FAMILY_IDLE] = "idle",
     [FAMILY_STARVE] = "starve", [FAMILY_FAULT] = "fault",         [FAMILY_CHAOS] = "chaos",
     [FAMILY_SHARE] = "share",   [FAMILY_CLOCKS] = "clocks",       [FAMILY_BURSTS] = "bursts",
-    [FAMILY_TWINS] = "twins",
-    [FAMILY_STUCK] = "stuck",
+    [FAMILY_TWINS] = "twins",   [FAMILY_STUCK] = "stuck",
 };
 
 const char *family_name(enum family family)

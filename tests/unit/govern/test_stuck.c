@@ -1,5 +1,5 @@
-/* A sensor that hangs and still answers is found by taking our own heat away, and a working one is rarely taken for it: alone,
- * and with the whole governor on random plants. */
+/* A sensor that hangs and still answers is found by taking our own heat away, and a working one is rarely taken for
+ * it: alone, and with the whole governor on random plants. */
 #include "govern/governor.h"
 #include "plant.h"
 #include "unit.h"
