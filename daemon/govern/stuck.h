@@ -5,7 +5,7 @@
  * load stay the same for hours. So it is asked: after some time without a change we take away our heat, more and
  * more of it, until a working sensor shows it. One that does not counts as stuck.
  *
- * - Only a zone that has followed our work before is asked: one that rose by some degrees within two minutes of it. Many
+ * - Only a zone that has followed our work before is asked: one that rose by some degrees within minutes of it. Many
  *   boards have a zone that always says the same.
  * - Asking costs time, so each answer doubles the time until the next question, up to a bound; a value that moves by
  *   itself begins afresh.

@@ -9,7 +9,7 @@
 /* Tolerance beyond what no controller could prevent. */
 #define ABOVE_MC 2000.0
 /* A rise is shown by a reading above the target, or by one so much, or a step of the sensor, above the highest
- * one before it (which is forgotten by so much a tick), when the rise could be seen for two periods and so long. By then
+ * one before it (forgotten by so much a tick), when the rise could be seen for two periods and so long. By then
  * it differs from what slices and rests do. */
 #define SHOWN_MC     500
 #define FORGOTTEN_MC 2
