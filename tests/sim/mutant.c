@@ -34,6 +34,7 @@ const struct mutant_row mutants[MUTANT_COUNT] = {
     [MUTANT_EARLY_RETRY] = { "early-retry", "refused requests are told the least time", FAMILY_OVERLOAD,
                              INVARIANT_TOLD },
     [MUTANT_LOST_SLOT] = { "lost-slot", "a lost engine takes one of its slots with it", FAMILY_FAULT, INVARIANT_LEAK },
+    [MUTANT_NO_STUCK] = { "no-stuck", "a zone that stands still is never asked", FAMILY_STUCK, INVARIANT_BLIND },
 };
 
 /* A shorter pause, as the share of time that it leaves. */
@@ -72,7 +73,9 @@ void mutant_forgets(enum mutant mutant, struct governor *governor)
 {
     struct thermostat *thermostat = &governor->heat.thermostat;
 
-    if (mutant == MUTANT_NO_INTEGRAL) {
+    if (mutant == MUTANT_NO_STUCK) {
+        stuck_init(&governor->heat.zones[0].stuck);
+    } else if (mutant == MUTANT_NO_INTEGRAL) {
         thermostat->integral = 1.0;
     } else if (mutant == MUTANT_WIND_UP && thermostat->used < thermostat->integral / 2.0) {
         thermostat->integral += WIND_UP_TICK;

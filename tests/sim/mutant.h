@@ -38,6 +38,7 @@ enum mutant {
     MUTANT_WIND_UP,
     MUTANT_EARLY_RETRY,
     MUTANT_LOST_SLOT,
+    MUTANT_NO_STUCK,
     MUTANT_COUNT,
 };
 
