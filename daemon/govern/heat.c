@@ -22,6 +22,9 @@ void heat_init(struct heat *heat)
 {
     *heat = (struct heat){ 0 };
     thermostat_init(&heat->thermostat);
+    for (size_t i = 0; i < HEAT_ZONES_MAX; i++) {
+        stuck_init(&heat->zones[i].stuck);
+    }
 }
 
 static bool is_plausible(const struct governor_zone *zone)
@@ -102,6 +105,7 @@ static double over_of(const struct heat_zone *own, const struct governor_policy 
 struct look {
     double elapsed_s;    /* since the last one */
     double used;         /* share of it that our work took */
+    double part;         /* of our share that is left while a zone is asked whether it works */
     double over;         /* of the zone that decides, above its aim */
     uint32_t zone;       /* index of that zone */
     bool has_zone;       /* at least one can be read */
@@ -127,10 +131,12 @@ static void look_at(struct heat *heat, uint32_t i, const struct governor_policy 
     if (own->n_seen == 0) {
         return; /* never read, within the grace time */
     }
-    if (stuck_look(&own->stuck, own->temp_mc, step_of(own), look->used, look->elapsed_s)) {
+    stuck_look(&own->stuck, own->temp_mc, step_of(own), look->used, look->elapsed_s);
+    if (own->stuck.is_stuck) {
         look->is_blind = true;
         return;
     }
+    look->part = fmin(look->part, stuck_part(&own->stuck));
     over = over_of(own, policy, zone);
     if (heat->has_zone && heat->zone == i) {
         over += SWITCH_MC / 1000.0;
@@ -195,7 +201,7 @@ static void limit_by_throttle(const struct governor_policy *policy, const struct
 void heat_tick(struct heat *heat, const struct governor_policy *policy, const struct governor_input *input,
                double elapsed_s, double used, struct governor_bound *ret_bound)
 {
-    struct look look = { .elapsed_s = elapsed_s, .used = used, .critical_mc = INT32_MAX };
+    struct look look = { .elapsed_s = elapsed_s, .used = used, .part = 1.0, .critical_mc = INT32_MAX };
     struct governor_bound bound = { .cause = GOVERNOR_FREE, .duty_permille = 1000 };
 
     for (uint32_t i = 0; i < input->n_zones && i < HEAT_ZONES_MAX; i++) {
@@ -208,10 +214,12 @@ void heat_tick(struct heat *heat, const struct governor_policy *policy, const st
             .over = over_of(own, policy, &input->zones[look.zone]),
             .step = step_of(own),
             .used = used,
+            .is_still = stuck_is_still(&own->stuck),
             .is_fresh = elapsed_s > 1.0 || !heat->has_zone || heat->zone != look.zone,
         };
         double share = thermostat_share(&heat->thermostat, &reading);
 
+        share *= look.part;
         bind_duty(&bound, GOVERNOR_HEAT, (uint32_t)(1000.0 * fmax(share, 0.0)));
         heat->zone = look.zone;
     }

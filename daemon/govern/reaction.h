@@ -23,6 +23,10 @@
  * (SIMC: twice the dead time). */
 #define REACTION_HORIZON_S 8.0
 
+/* A smaller lag is the sensor's; a larger one a board's, which is always in time. */
+#define REACTION_LAG_LEAST_S 2.0
+#define REACTION_LAG_MOST_S  150.0
+
 struct reaction {
     double first;   /* reading when work began */
     double work_s;  /* since then */
@@ -32,9 +36,11 @@ struct reaction {
     double rise_s;  /* when that was */
     double used;    /* share of the time with work until then */
     double whole;   /* degrees of a full share in the end */
+    double lag_s;
     bool is_begun;
     bool is_watched;
     bool is_known;
+    bool is_kept; /* from an earlier run */
 };
 
 struct reaction_gains {
@@ -48,10 +54,14 @@ struct reaction_gains {
  * pause the chip is warm, and the share no step. */
 void reaction_begin(struct reaction *reaction, double over);
 
+/* Takes gains from an earlier run, with a margin. They hold until this run has learnt its own, and are forgotten if its
+ * curve shows another chip. @whole is in degrees of a full share. */
+void reaction_keep(struct reaction *reaction, double whole, double lag_s);
+
 /* Takes in a reading, and the share that was used for @elapsed_s up to it. */
 void reaction_watch(struct reaction *reaction, double over, double used, double elapsed_s);
 
-/* Ends the curve: our work is no longer a step. */
+/* Ends the curve: our work is no longer a step. Gains that it has not confirmed are forgotten. */
 void reaction_end(struct reaction *reaction);
 
 /* Learns that @share holds the chip @degrees above its value before our work began, and ends the learning if there

@@ -1,85 +1,75 @@
 #include "govern/stuck.h"
 #include <math.h>
 
-#define FAST_S      2.0   /* filters of our share: for a die that follows at once, */
-#define SLOW_S      10.0  /* and for one behind a sensor's delay */
-#define MOVING_S    10.0  /* the zone counts as moving, and is learnt from, this long after a change */
-#define MEMORY_S    300.0 /* of the fit: some runs of work with pauses between */
-#define PROOF_S     30.0  /* of that, before anything is believed */
-#define PROOF_VAR   0.01  /* our share moved by at least a tenth about its mean */
-#define PROOF_PART  0.5   /* of the movement was ours */
-#define DUE_STEPS   5.0   /* that should have been seen */
-#define DUE_DEGREES 5.0   /* and no fewer for a fine sensor */
-#define DUE_SHARE   0.2   /* of all time: slow drifts of a board balance less than that */
-#define HOLD_S      40.0  /* for this long: 20 of the longest delay */
+#define WORKS         0.05 /* share of ours that should show */
+#define USED_S        3.0
+#define FOLLOWS_STEPS 3.0 /* of the sensor, within minutes of work: a thermometer of this chip */
+#define FOLLOWS       3.0 /* and degrees, for a fine one */
+#define LOW_S         120.0
+#define STILL_S       10.0 /* until the share may not grow any more */
+#define QUIET_S       20.0 /* until the first probe: ten of the longest delay */
+#define QUIET_MOST_S  60.0 /* each one that is answered doubles this, up to here */
+#define PART_S        40.0 /* of a probe, in which all of our share would go, */
+#define PART_LEAST    0.25 /* if a part of it did not stay */
 
 void stuck_init(struct stuck *stuck)
 {
-    *stuck = (struct stuck){ 0 };
+    *stuck = (struct stuck){ .quiet_most_s = QUIET_S };
 }
 
-static void follow(struct stuck *stuck, double used, double elapsed_s)
+/* A zone that moves by some degrees within minutes of our work is a thermometer of what we warm. */
+static void learn(struct stuck *stuck, double temp, double step, double elapsed_s)
 {
-    stuck->fast += (used - stuck->fast) * (1.0 - exp(-elapsed_s / FAST_S));
-    stuck->used += (used - stuck->used) * (1.0 - exp(-elapsed_s / SLOW_S));
-}
-
-/* Returns how far our share has moved since the value last changed: the lesser of what a quick zone and a slow one
- * would show. If a quick one has settled at once, only the slow filter moves on. */
-static double moved_by(const struct stuck *stuck)
-{
-    double fast = stuck->fast - stuck->fast_then;
-    double slow = stuck->used - stuck->used_then;
-
-    return fast * slow > 0.0 ? fmin(fabs(fast), fabs(slow)) : 0.0;
-}
-
-/* Takes one look into the means. The gain changes only with proof. */
-static void learn(struct stuck *stuck, double temp, double elapsed_s)
-{
-    double keep = exp(-elapsed_s / MEMORY_S);
-    double weight_s = stuck->weight_s * keep + elapsed_s;
-    double part = elapsed_s / weight_s;
-    double used_off = stuck->used - stuck->mean_used;
-    double temp_off = temp - stuck->mean_temp;
-
-    stuck->mean_used += part * used_off;
-    stuck->mean_temp += part * temp_off;
-    stuck->var_used = (1.0 - part) * (stuck->var_used + part * used_off * used_off);
-    stuck->var_temp = (1.0 - part) * (stuck->var_temp + part * temp_off * temp_off);
-    stuck->covar = (1.0 - part) * (stuck->covar + part * used_off * temp_off);
-    stuck->weight_s = weight_s;
-    if (weight_s >= PROOF_S && stuck->var_used >= PROOF_VAR && stuck->covar > 0.0 &&
-        stuck->covar * stuck->covar >= PROOF_PART * stuck->var_used * stuck->var_temp) {
-        stuck->gain = stuck->covar / stuck->var_used;
+    if (!stuck->is_started) {
+        stuck->low = temp;
+    }
+    stuck->low = fmin(temp, stuck->low + (temp - stuck->low) * elapsed_s / LOW_S);
+    if (stuck->used >= WORKS && temp - stuck->low >= fmax(FOLLOWS, FOLLOWS_STEPS * step)) {
+        stuck->follows = true;
     }
 }
 
-bool stuck_look(struct stuck *stuck, int32_t temp_mc, double step, double used, double elapsed_s)
+/* Takes in a value that differs from the one before. */
+static void move(struct stuck *stuck, int32_t temp_mc)
 {
-    double due = fmax(DUE_DEGREES, DUE_STEPS * step);
-    double moved;
+    if (stuck->is_stuck) {
+        stuck->follows = false; /* not the answer to our heat: it has to show again that it follows */
+        stuck->low = temp_mc / 1000.0;
+    } else if (stuck->probe_s > 0.0) {
+        stuck->quiet_most_s = fmin(2.0 * stuck->quiet_most_s, QUIET_MOST_S);
+    } else if (stuck->quiet_s < STILL_S) {
+        stuck->quiet_most_s = QUIET_S;
+    }
+    stuck->is_started = true;
+    stuck->is_stuck = false;
+    stuck->temp_mc = temp_mc;
+    stuck->quiet_s = 0.0;
+    stuck->probe_s = 0.0;
+}
 
-    follow(stuck, used, elapsed_s);
+void stuck_look(struct stuck *stuck, int32_t temp_mc, double step, double used, double elapsed_s)
+{
+    double s = fmin(elapsed_s, 1.0); /* after a pause of all work there is time for a reading */
+
+    stuck->used += (used - stuck->used) * s / (USED_S + s);
+    learn(stuck, temp_mc / 1000.0, step, s);
     if (!stuck->is_started || temp_mc != stuck->temp_mc) {
-        stuck->is_started = true;
-        stuck->is_stuck = false;
-        stuck->temp_mc = temp_mc;
-        stuck->quiet_s = 0.0;
-        stuck->due_s = 0.0;
-        stuck->fast_then = stuck->fast;
-        stuck->used_then = stuck->used;
+        move(stuck, temp_mc);
+    } else if (stuck->probe_s > 0.0) {
+        stuck->probe_s += s;
+    } else if (stuck->used >= WORKS && stuck->follows) {
+        stuck->quiet_s += s;
+        stuck->probe_s = stuck->quiet_s >= stuck->quiet_most_s ? s : 0.0;
     }
-    stuck->quiet_s += elapsed_s;
-    if (stuck->quiet_s <= MOVING_S) {
-        learn(stuck, temp_mc / 1000.0, fmin(elapsed_s, 1.0));
-    }
-    moved = moved_by(stuck);
-    if (moved < DUE_SHARE || stuck->gain * moved < due) {
-        stuck->due_s = 0.0;
-    } else {
-        stuck->due_s += fmin(elapsed_s, 1.0); /* after a pause of all work there is time for a reading */
-    }
-    stuck->is_stuck = stuck->is_stuck || stuck->due_s >= HOLD_S;
-    return stuck->is_stuck;
+    stuck->is_stuck = stuck->is_stuck || stuck->probe_s >= STUCK_PROBE_S;
+}
+
+bool stuck_is_still(const struct stuck *stuck)
+{
+    return stuck->follows && stuck->quiet_s >= STILL_S;
+}
+
+double stuck_part(const struct stuck *stuck)
+{
+    return stuck->is_stuck ? 1.0 : fmax(PART_LEAST, 1.0 - stuck->probe_s / PART_S);
 }

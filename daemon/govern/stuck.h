@@ -2,16 +2,15 @@
  * Stuck: a temperature that is read each second and never changes
  *
  * A sensor may hang behind its driver and still answer. A constant value alone means nothing: whole degrees at a steady
- * load stay the same for hours. Our own heat, which we know, gives it away: a zone that followed our share of time
- * before, and does not move by one step while that share moves by what should be five, is not measured any more.
+ * load stay the same for hours. So it is asked: after some time without a change we take away our heat, more and
+ * more of it, until a working sensor shows it. One that does not counts as stuck.
  *
- * - The degrees of a full share are learnt while the zone moves (least squares of the reading over our share, filtered,
- *   with forgetting). They count as known only if most of the movement was ours. A zone that never followed us is not
- *   judged: many boards have one that always says the same.
- * - The heat of others may balance ours for a while, best of all when the thermostat holds a zone. So five times what
- *   could be seen is required, for as long as fifteen of the longest delay of a sensor.
- * - A zone that is wrongly called stuck moves soon: the governor takes nearly all of our heat away, which a working
- *   sensor shows. It is believed again with its first different value.
+ * - Only a zone that has followed our work before is asked: one that rose by some degrees within minutes of it. Many
+ *   boards have a zone that always says the same.
+ * - Asking costs time, so each answer doubles the time until the next question, up to a bound; a value that moves by
+ *   itself begins afresh.
+ * - While the value stands still, the share may not grow: a rise that nothing shows must not be followed by more.
+ * - A stuck zone is believed again with its first different value, and then has to show again that it follows.
  *
  * Pure: time is an argument.
  */
@@ -21,35 +20,35 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* How long a zone may take to answer: by then a quarter of our share is left, and the slowest chip (60 s) has lost a
+ * degree of the 10 that we warm it by. */
+#define STUCK_PROBE_S 40.0
+
 struct stuck {
-    int32_t temp_mc;  /* the constant value */
-    double quiet_s;   /* since it last changed */
-    double due_s;     /* for how long a change should have been seen */
-    double fast;      /* our share of time, filtered a little */
-    double used;      /* filtered more */
-    double fast_then; /* both, when the value last changed */
-    double used_then;
-    double gain; /* degrees of a full share; 0: not known */
-
-    /* While the value moves, with forgetting: time, means, and the sums of squares and products about them. */
-    double weight_s;
-    double mean_used;
-    double mean_temp;
-    double var_used;
-    double var_temp;
-    double covar;
-
+    int32_t temp_mc;     /* the constant value */
+    double quiet_s;      /* of our work, since it last changed */
+    double quiet_most_s; /* until it is asked */
+    double probe_s;      /* since it was asked; 0: it is not */
+    double used;         /* our share, filtered */
+    double low;          /* lowest value lately, in degrees */
+    bool follows;        /* it has shown our work */
     bool is_started;
     bool is_stuck;
 };
 
-/* Starts without knowledge: all fields are 0. */
 void stuck_init(struct stuck *stuck);
 
 /*
- * Takes one look and returns true if the zone is stuck. @temp_mc is the latest reading and fresh, @step the sensor's
- * grid in degrees (0: fine), and @used the share that our work took of the @elapsed_s since the last look.
+ * Takes one look. @temp_mc is the latest reading and fresh, @step the sensor's grid in degrees (0: fine), and @used the
+ * share that our work took of the @elapsed_s since the last look. Sets is_stuck.
  */
-bool stuck_look(struct stuck *stuck, int32_t temp_mc, double step, double used, double elapsed_s);
+void stuck_look(struct stuck *stuck, int32_t temp_mc, double step, double used, double elapsed_s);
+
+/* True while the value stands still for so long that the share should not grow. */
+bool stuck_is_still(const struct stuck *stuck);
+
+/* Returns the part of our share that is left while the zone is asked: less and less, so that a fast chip falls no
+ * further than it must. 1: it is not asked. */
+double stuck_part(const struct stuck *stuck);
 
 #endif

@@ -6,23 +6,26 @@
 #include "govern/thermostat.h"
 #include <math.h>
 
-#define PROPORTION_REACH 25.0 /* degrees */
-#define INTEGRAL_OVER    2.0  /* times the integral's pace above the aim: it falls faster than it rises */
-#define GROWTH_MOST      0.03 /* a second, of an unknown chip: doubles in 23 s, however cold it is */
-#define GROWTH_KNOWN     0.03 /* a second, of the whole range, of a known chip */
-#define AIM_BELOW        0.5  /* below the target; more than half a step of usual sensors */
-#define PASSED           0.3  /* above the aim: noise of a fine sensor does not count as passing */
-#define PASSED_MUCH      2.0  /* degrees above the target that are tolerated */
-#define APPROACH_S       12.0 /* a rise that would pass the aim within this is slowed down: six of the longest delay */
-#define APPROACH_RATE    0.3  /* a second, in full when it would pass by APPROACH_FULL */
-#define APPROACH_FULL    4.0  /* degrees */
-#define SLOPE_OF_STEP    0.16 /* slope that one step of the sensor looks like, for each degree of it: no movement */
-#define SLOPE_NOISE      0.04 /* a second: slices and rests that are sampled look like that */
-#define SLOPE_KEPT_S     5.0  /* others that begin to warm the chip do so for longer than the filter's memory */
-#define RUSH_S           3.0  /* a delay and a filter */
-#define LEAP             0.5  /* degrees from one reading to the next, and two steps of the sensor */
-#define NEAR             2.5  /* degrees below the aim */
-#define NEAR_S           6.0  /* near the aim for this long means held, not passed through */
+#define PROPORTION_REACH 25.0  /* degrees */
+#define INTEGRAL_OVER    2.0   /* times the integral's pace above the aim: it falls faster than it rises */
+#define FIRST_DEGREES    120.0 /* so many a full share may add at once, to an unknown chip: the first share spares it */
+#define FIRST_KNOWN      0.8   /* of the share that holds a known chip */
+#define GROWTH_FIRST     0.1   /* a second, of an unknown chip that has not come near: in seven seconds twice as much */
+#define GROWTH_MOST      0.03  /* the same once it has */
+#define GROWTH_KNOWN     0.03  /* a second, of the whole range, of a known chip */
+#define AIM_BELOW        0.5   /* below the target; more than half a step of usual sensors */
+#define PASSED           0.3   /* above the aim: noise of a fine sensor does not count as passing */
+#define PASSED_MUCH      2.0   /* degrees above the target that are tolerated */
+#define APPROACH_S       12.0  /* a rise that would pass the aim within this is slowed down: six of the longest delay */
+#define APPROACH_RATE    0.3   /* a second, in full when it would pass by APPROACH_FULL */
+#define APPROACH_FULL    4.0   /* degrees */
+#define SLOPE_OF_STEP    0.16  /* slope that one step of the sensor looks like, for each degree of it: no movement */
+#define SLOPE_NOISE      0.04  /* a second: slices and rests that are sampled look like that */
+#define SLOPE_KEPT_S     5.0   /* others that begin to warm the chip do so for longer than the filter's memory */
+#define RUSH_S           3.0   /* a delay and a filter */
+#define LEAP             0.5   /* degrees from one reading to the next, and two steps of the sensor */
+#define NEAR             2.5   /* degrees below the aim */
+#define NEAR_S           6.0   /* near the aim for this long means held, not passed through */
 #define FILTER_FAST_S    1.0
 #define FILTER_SLOW_S    2.0
 #define USED_S           3.0
@@ -33,7 +36,6 @@
 #define LEAST            0.005 /* percents of nothing would not grow */
 #define UNSEEN           0.05  /* grows this far without being used, as a class gate may keep work away below */
 #define UNPROVEN         0.05  /* first share of a chip that is hot when we begin */
-#define UNPROVEN_NEAR    3.0   /* degrees below the aim that count as hot */
 #define USES             0.5   /* of the share: work that uses less says little */
 
 /* Giving way, on a known chip that is slow enough. WAY_FAR and WAY_AGAIN are degrees that it may be above its target
@@ -56,6 +58,11 @@ void thermostat_init(struct thermostat *thermostat)
     *thermostat = (struct thermostat){ .integral = 1.0, .softness = 1.0, .share = 1.0 };
 }
 
+void thermostat_keep(struct thermostat *thermostat, double whole, double lag_s)
+{
+    reaction_keep(&thermostat->reaction, whole, lag_s);
+}
+
 double thermostat_blind_share(const struct thermostat *thermostat)
 {
     return thermostat->integral / 2.0;
@@ -68,10 +75,26 @@ double thermostat_aim(double target, double step)
     return step > 0.0 ? floor(aim / step) * step : aim;
 }
 
+/* Returns the first integral of a chip @below degrees cooler than its aim. Nothing shows how it responds before a
+ * late sensor does, and by then a fast die has taken all of its rise. Kept gains may be wrong, and allow no more. */
+static double first_of(const struct reaction *reaction, double below)
+{
+    double share = below / FIRST_DEGREES;
+    double proportion = reaction_gains(&(struct reaction){ 0 }, 1.0).proportional;
+    double integral = share / (1.0 + proportion * clamp(below, 0.0, PROPORTION_REACH));
+
+    if (reaction->is_known) {
+        integral = fmin(integral, FIRST_KNOWN * below / reaction->whole);
+    }
+    return clamp(integral, UNPROVEN, 1.0);
+}
+
 static void begin(struct thermostat *thermostat, const struct thermostat_reading *reading)
 {
     if (!thermostat->is_started) {
-        thermostat->integral = reading->over > -UNPROVEN_NEAR ? UNPROVEN : 1.0;
+        thermostat->integral = first_of(&thermostat->reaction, -reading->over);
+        thermostat->share = thermostat->integral;
+        thermostat->growth = thermostat->reaction.is_known ? GROWTH_MOST : GROWTH_FIRST;
         thermostat->lowest = reading->over;
     }
     thermostat->over = reading->over;
@@ -139,16 +162,20 @@ static double steep_of(const struct thermostat *thermostat, const struct thermos
 static void learn(struct thermostat *thermostat, const struct thermostat_reading *reading)
 {
     struct reaction *reaction = &thermostat->reaction;
+    bool was_known = reaction->is_known;
     double before;
     double after;
 
     reaction_watch(reaction, reading->over, reading->used, reading->elapsed_s);
-    if (reaction->is_known || thermostat->near_s < NEAR_S) {
+    if (was_known && !reaction->is_known) {
+        thermostat->integral = fmax(thermostat->integral, thermostat->used / 2.0); /* what its gains added is gone */
+    }
+    if ((reaction->is_known && !reaction->is_kept) || thermostat->near_s < NEAR_S) {
         return;
     }
     before = reaction_gains(reaction, thermostat->integral).proportional * -reading->over;
     reaction_settle(reaction, -thermostat->lowest, thermostat->used);
-    if (reaction->is_known) {
+    if (reaction->is_known && !reaction->is_kept) {
         after = reaction_gains(reaction, thermostat->integral).proportional * -thermostat->slow;
         thermostat->integral = clamp(thermostat->integral + before - after, LEAST, 1.0);
     }
@@ -208,6 +235,7 @@ static bool gives_way(struct thermostat *thermostat, const struct reaction_gains
 static void cut(struct thermostat *thermostat, double over)
 {
     thermostat->is_cut = true;
+    thermostat->growth = GROWTH_MOST;
     thermostat->peak = over;
     thermostat->integral = clamp(thermostat->used, LEAST, thermostat->integral);
     reaction_end(&thermostat->reaction);
@@ -234,25 +262,30 @@ static void resume(struct thermostat *thermostat, double over, bool is_slow)
 /* ---- the controller */
 
 /* Returns how fast the integral moves, a second. */
-static double rate_of(const struct thermostat *thermostat, const struct reaction_gains *gains, double over,
-                      double slope)
+static double rate_of(struct thermostat *thermostat, const struct reaction_gains *gains,
+                      const struct thermostat_reading *reading, double slope)
 {
+    double over = reading->over;
     bool is_known = thermostat->reaction.is_known;
     double rising = fmax(slope - SLOPE_NOISE, 0.0);
     double ahead = over + rising * (is_known ? REACTION_HORIZON_S : APPROACH_S);
     double rate = gains->integral * -over * (over > 0.0 ? INTEGRAL_OVER : 1.0);
 
     if (!is_known && over < 0.0 && rising > 0.0 && ahead > 0.0) {
+        thermostat->growth = GROWTH_MOST;
         return -APPROACH_RATE * fmin(ahead / APPROACH_FULL, 1.0) * thermostat->integral;
     }
     if (is_known && ahead > 0.0 && thermostat->wait_s <= 0.0 && (rising > 0.0 || over > PASSED_MUCH)) {
         rate -= ahead / (gains->soon * WAY_S);
     }
+    if (rate > 0.0 && reading->is_still) {
+        return 0.0;
+    }
     if (rate > 0.0 && thermostat->used < USES * thermostat->integral * thermostat->softness &&
         thermostat->integral > UNSEEN) {
         return 0.0;
     }
-    return fmin(rate, is_known ? GROWTH_KNOWN : GROWTH_MOST * thermostat->integral);
+    return fmin(rate, is_known ? GROWTH_KNOWN : thermostat->growth * thermostat->integral);
 }
 
 /* Returns the controller's share. A known chip responds softly to steps of the sensor: by the filtered reading, and
@@ -263,7 +296,7 @@ static double control(struct thermostat *thermostat, const struct reaction_gains
     bool is_known = thermostat->reaction.is_known;
     double below = clamp(is_known ? -thermostat->slow : -reading->over, -PROPORTION_REACH, PROPORTION_REACH);
     double share = thermostat->integral + gains->proportional * below;
-    double rate = rate_of(thermostat, gains, reading->over, slope);
+    double rate = rate_of(thermostat, gains, reading, slope);
     double s = reading->elapsed_s;
 
     /* Anti-windup: a share that can't grow does not make the integral grow. */

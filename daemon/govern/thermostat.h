@@ -34,6 +34,7 @@
 struct thermostat {
     struct reaction reaction;
     double integral; /* share that holds the temperature, as far as known */
+    double growth;   /* of the share, at most, a second, while the chip is unknown */
     double softness; /* part of the share that may be used after a cut; rises to 1 */
     double used;     /* share that our work took, filtered */
     double share;    /* last result */
@@ -58,6 +59,7 @@ struct thermostat_reading {
     double over;      /* degrees above the aim; may repeat an old reading */
     double step;      /* the sensor's grid; 0: fine */
     double used;      /* share of time that our work took since the last reading */
+    bool is_still;    /* it should have changed by now: the share may not grow */
     bool is_fresh;    /* another sensor, or a gap: the filters start afresh */
 };
 
@@ -65,6 +67,9 @@ struct thermostat_reading {
 double thermostat_aim(double target, double step);
 
 void thermostat_init(struct thermostat *thermostat);
+
+/* Takes gains from an earlier run, before the first reading: see reaction_keep(). */
+void thermostat_keep(struct thermostat *thermostat, double whole, double lag_s);
 
 /* Returns the share of time that our work may take from now on, 0 to 1. */
 double thermostat_share(struct thermostat *thermostat, const struct thermostat_reading *reading);

@@ -48,6 +48,7 @@ static void make_chip(struct scenario *scenario, struct rng *rng)
         .screen_mw = 1000,
         .target_mc = 85000,
         .passive_mc = 90000,
+        .kept_permille = 1000,
     };
 }
 
@@ -213,6 +214,7 @@ static void make_heat(struct scenario *scenario, struct rng *rng)
     heat->ambient_mc = rng_between(rng, -10000, 50000);
     heat->target_mc = rng_between(rng, 75, 90) * 1000;
     heat->passive_mc = heat->target_mc + 5000;
+    heat->kept_permille = scenario->run.seed % 2 > 0 ? 0 : 700 + 100 * (scenario->run.seed / 2 % 9);
     heat->r_die_mk_per_w = r_mk_per_w * share / 1000;
     heat->r_case_mk_per_w = r_mk_per_w - heat->r_die_mk_per_w;
     heat->tau_case_ms = rng_spread(rng, 1000, 60000);
@@ -576,6 +578,26 @@ static void make_promises(struct scenario *scenario, struct rng *rng)
     scenario->run.lasts_ms = 60000;
 }
 
+/* Makes heat with a sensor that hangs in the middle, and others that grow hotter behind it. */
+static void make_stuck(struct scenario *scenario, struct rng *rng)
+{
+    int64_t at_ms;
+
+    make_heat(scenario, rng);
+    scenario->n_clients = 1;
+    scenario->run.settle_ms = 0;
+    scenario->run.lasts_ms += 120000;
+    at_ms = scenario->run.lasts_ms / 3;
+    scenario->mishaps[scenario->n_mishaps++] = (struct scenario_mishap){
+        .kind = MISHAP_HEAT_STUCK,
+        .at_ms = at_ms,
+        .lasts_ms = scenario->run.lasts_ms,
+    };
+    scenario->others[scenario->n_others] = scenario->others[0];
+    scenario->others[scenario->n_others].at_ms = at_ms + 5000;
+    scenario->others[scenario->n_others++].mw += 2000;
+}
+
 static void (*const makers[FAMILY_COUNT])(struct scenario *scenario, struct rng *rng) = {
     [FAMILY_STEADY] = make_steady,   [FAMILY_STEP] = make_step,           [FAMILY_HINT] = make_hint,
     [FAMILY_HEAT] = make_heat,       [FAMILY_DISTURBED] = make_disturbed, [FAMILY_HOT] = make_hot,
@@ -584,7 +606,7 @@ static void (*const makers[FAMILY_COUNT])(struct scenario *scenario, struct rng 
     [FAMILY_STARVE] = make_starve,   [FAMILY_FAULT] = make_fault,         [FAMILY_CHAOS] = make_chaos,
     [FAMILY_SHARE] = make_share,     [FAMILY_CLOCKS] = make_clocks,       [FAMILY_BURSTS] = make_bursts,
     [FAMILY_TWINS] = make_twins,     [FAMILY_UNTOLD] = make_untold,       [FAMILY_LOSSES] = make_losses,
-    [FAMILY_ENDLESS] = make_endless, [FAMILY_PROMISES] = make_promises,
+    [FAMILY_ENDLESS] = make_endless, [FAMILY_PROMISES] = make_promises,   [FAMILY_STUCK] = make_stuck,
 };
 
 void scenario_make(struct scenario *scenario, uint64_t seed, enum family family)

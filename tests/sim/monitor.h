@@ -126,9 +126,12 @@ struct monitor {
     int64_t need; /* of frames now, in permille of their period */
 
     bool was_cool;
-    bool was_over;    /* the last reading was above the target */
     int64_t other_mw; /* power of others, and the clock, when last looked at */
     int64_t clock;
+    int32_t highest_mc;  /* reading lately */
+    uint64_t asked_ns;   /* when a zone was last asked whether it works */
+    uint64_t changed_ns; /* when one of them last rose, and the highest reading until then */
+    int32_t changed_mc;
     double settled_mc[MONITOR_SETTLED]; /* means of each second since settle_ms */
     uint32_t n_settled;
     double second_mc; /* sum of this second */

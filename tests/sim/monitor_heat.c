@@ -1,18 +1,27 @@
 /*
- * Judges temperature against two chips without work of ours: one since the start, and one since a reading first passed
- * the target. The second is the best that any controller could do with that sensor. When other heat or a clock rises
- * while readings are not above the target, a new one starts at the next passing, as nothing can foresee that.
+ * Judges temperature from the first second on, against two chips: one that never had our work, and one that bears what
+ * no controller can prevent. The second begins when other heat or a clock rises, which nothing can foresee: it has our
+ * work until a reading can show the rise, and none from then on. How long that takes follows from the world: from its
+ * sensor's delay, period and steps, and from how fast the die moves. An approach, or work that comes back, is ours.
  */
 #include "monitor.h"
 
 /* Tolerance beyond what no controller could prevent. */
 #define ABOVE_MC 2000.0
+/* A rise is shown by a reading above the target, or by one so much, or a step of the sensor, above the highest
+ * one before it (forgotten by so much a tick), when the rise could be seen for two periods and so long. By then
+ * it differs from what slices and rests do. */
+#define SHOWN_MC     500
+#define FORGOTTEN_MC 2
+#define SHOWN_NS     TIMELINE_S
 /* Half of the way from turn to turn. */
 #define CYCLE_MC 500.0
 /* Means of a second: what slices and rests do to the die within one is not the controller's. */
 #define TICKS_A_SECOND 50
 #define CYCLE_WAYS     3u
 #define WIDEST_MC      65536.0
+/* After a zone was asked whether it works, the die returns to its target. */
+#define ASKED_NS (15 * TIMELINE_S)
 /* Rounding, for a hot start against one without us. */
 #define HOT_MC 10.0
 /* Further below the target, when settled, work is refused without need. */
@@ -39,22 +48,41 @@ static int64_t others_mw(const struct scenario *scenario, uint64_t now_ns)
     return mw;
 }
 
-static void take_reading(struct monitor *monitor)
+/* True if readings show what began at changed_ns. */
+static bool is_shown(const struct monitor *monitor)
+{
+    const struct scenario_sense *sense = &monitor->scenario->sense;
+    int64_t step_mc = sense->temp_step_mc > SHOWN_MC ? sense->temp_step_mc : SHOWN_MC;
+    uint64_t seen_ns = monitor->changed_ns + (uint64_t)sense->temp_delay_ms * TIMELINE_MS;
+    uint64_t plain_ns = seen_ns + SHOWN_NS + 2 * (uint64_t)sense->temp_period_ms * TIMELINE_MS;
+    int32_t now_mc = monitor->sensors->temp_mc;
+
+    return monitor->timeline->now_ns >= seen_ns &&
+           (now_mc > monitor->scenario->heat.target_mc ||
+            (monitor->timeline->now_ns >= plain_ns && now_mc >= monitor->changed_mc + step_mc));
+}
+
+/* Begins and follows the chip that bears what can't be foreseen. */
+static void follow_changes(struct monitor *monitor)
 {
     const struct scenario *scenario = monitor->scenario;
-    bool is_over = monitor->sensors->temp_mc > scenario->heat.target_mc;
     int64_t other_mw = others_mw(scenario, monitor->timeline->now_ns);
     int64_t clock = gpu_clock_permille(scenario, monitor->timeline->now_ns);
 
-    if ((other_mw > monitor->other_mw || clock > monitor->clock) && !is_over) {
-        thermal_join(monitor->thermal);
+    monitor->highest_mc -= FORGOTTEN_MC;
+    if (monitor->sensors->temp_mc > monitor->highest_mc) {
+        monitor->highest_mc = monitor->sensors->temp_mc;
+    }
+    if (monitor->timeline->now_ns > SENSORS_TICK_NS && (other_mw > monitor->other_mw || clock > monitor->clock)) {
+        thermal_fork(monitor->thermal);
+        monitor->changed_ns = monitor->timeline->now_ns;
+        monitor->changed_mc = monitor->highest_mc;
     }
     monitor->other_mw = other_mw;
     monitor->clock = clock;
-    if (is_over && !monitor->was_over && !monitor->thermal->has_shadow) {
-        thermal_fork(monitor->thermal);
+    if (is_shown(monitor)) {
+        thermal_bound(monitor->thermal, 0.0);
     }
-    monitor->was_over = is_over;
 }
 
 /*
@@ -104,12 +132,17 @@ static double widest_cycle_mc(const struct monitor *monitor)
     return low;
 }
 
-/* True if the run has settled and heat bounds our work. */
-static bool is_settled(const struct monitor *monitor)
+/* True if the run has settled and heat bounds our work, and the zone was not just asked whether it works: that fall is
+ * wanted, and its price is counted in tokens. */
+static bool is_settled(struct monitor *monitor)
 {
     const struct scenario *scenario = monitor->scenario;
 
+    if (monitor->server->governor.heat.zones[0].stuck.probe_s > 0.0) {
+        monitor->asked_ns = monitor->timeline->now_ns;
+    }
     return scenario->run.settle_ms > 0 &&
+           (monitor->asked_ns == 0 || monitor->timeline->now_ns > monitor->asked_ns + ASKED_NS) &&
            monitor->timeline->now_ns >= (uint64_t)scenario->run.settle_ms * TIMELINE_MS &&
            monitor->timeline->now_ns <= (uint64_t)scenario->run.lasts_ms * TIMELINE_MS;
 }
@@ -171,11 +204,11 @@ void monitor_heat(struct monitor *monitor)
     const struct thermal *thermal = monitor->thermal;
     double target = (double)monitor->scenario->heat.target_mc;
     double now = thermal->now.die_mc;
-    double could = target;
+    double could = target > thermal->alone.die_mc ? target : thermal->alone.die_mc;
 
-    take_reading(monitor);
+    follow_changes(monitor);
     follow_curve(monitor);
-    if (thermal->has_shadow && thermal->shadow.die_mc > target) {
+    if (thermal->has_shadow && thermal->shadow.die_mc > could) {
         could = thermal->shadow.die_mc;
     }
     if (now <= target) {
@@ -184,7 +217,7 @@ void monitor_heat(struct monitor *monitor)
     if (!monitor->was_cool) {
         tally_add(&monitor->tallies, INVARIANT_HOT, (now - thermal->alone.die_mc) / 1000.0,
                   now - thermal->alone.die_mc > HOT_MC, monitor_now_s(monitor));
-    } else if (now <= target || thermal->has_shadow) {
+    } else {
         tally_add(&monitor->tallies, INVARIANT_HEAT, (now - could) / 1000.0, now - could > ABOVE_MC,
                   monitor_now_s(monitor));
     }

@@ -20,9 +20,8 @@
 #define LOAD_GRACE_MS 1000
 /* After the grace time: a tick, and what was running. */
 #define BLIND_SETTLES_MS 400
-/* Only our own heat shows that a sensor is stuck: work must have come or gone since then, and been watched for this
- * long. */
-#define STUCK_FOUND_MS 150000
+/* Only our own heat shows that a sensor is stuck: it stood still until it was asked, and had time to answer. */
+#define STUCK_FOUND_MS 110000
 #define COST_FROM      200u
 #define CLOCK_STEPS    10u
 #define COST_PART      0.25

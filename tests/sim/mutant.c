@@ -52,6 +52,7 @@ const struct mutant_row mutants[MUTANT_COUNT] = {
                              INVARIANT_BUDGET, 50 },
     [MUTANT_NO_QUANTUM] = { "no-quantum", "a request keeps its slot to the end of its answer", FAMILY_ENDLESS,
                             INVARIANT_STREAM },
+    [MUTANT_NO_STUCK] = { "no-stuck", "a zone that stands still is never asked", FAMILY_STUCK, INVARIANT_BLIND },
 };
 
 /* A shorter pause, as the share of time that it leaves. */
@@ -97,6 +98,8 @@ void mutant_forgets(enum mutant mutant, struct governor *governor)
 
     if (mutant == MUTANT_NO_HEADROOM) {
         governor->policy.headroom_permille = 0;
+    } else if (mutant == MUTANT_NO_STUCK) {
+        stuck_init(&governor->heat.zones[0].stuck);
     } else if (mutant == MUTANT_NO_INTEGRAL) {
         thermostat->integral = 1.0;
     } else if (mutant == MUTANT_WIND_UP && thermostat->used < thermostat->integral / 2.0) {

@@ -52,7 +52,7 @@ static const struct section sections[] = {
     { ONE(heat),
       { COLUMN(heat, ambient_mc), COLUMN(heat, start_mc), COLUMN(heat, r_die_mk_per_w), COLUMN(heat, r_case_mk_per_w),
         COLUMN(heat, tau_die_ms), COLUMN(heat, tau_case_ms), COLUMN(heat, ours_mw), COLUMN(heat, screen_mw),
-        COLUMN(heat, target_mc), COLUMN(heat, passive_mc) } },
+        COLUMN(heat, target_mc), COLUMN(heat, passive_mc), COLUMN(heat, kept_permille) } },
     { MANY("other", other, others), { COLUMN(other, at_ms), COLUMN(other, mw) } },
     { ONE(sense),
       { COLUMN(sense, temp_step_mc), COLUMN(sense, temp_delay_ms), COLUMN(sense, temp_period_ms),
@@ -289,7 +289,7 @@ static const char *const names[] = {
     [FAMILY_STARVE] = "starve",   [FAMILY_FAULT] = "fault",         [FAMILY_CHAOS] = "chaos",
     [FAMILY_SHARE] = "share",     [FAMILY_CLOCKS] = "clocks",       [FAMILY_BURSTS] = "bursts",
     [FAMILY_TWINS] = "twins",     [FAMILY_UNTOLD] = "untold",       [FAMILY_LOSSES] = "losses",
-    [FAMILY_ENDLESS] = "endless", [FAMILY_PROMISES] = "promises",
+    [FAMILY_ENDLESS] = "endless", [FAMILY_PROMISES] = "promises",   [FAMILY_STUCK] = "stuck",
 };
 
 const char *family_name(enum family family)

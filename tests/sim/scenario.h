@@ -40,6 +40,7 @@ enum family {
     FAMILY_LOSSES,   /* as share, with engines that are lost */
     FAMILY_ENDLESS,  /* more answers without an end than slots */
     FAMILY_PROMISES, /* one user has many deadlines, others have few */
+    FAMILY_STUCK,    /* a sensor that hangs and still answers, and others that grow hotter behind it */
     FAMILY_COUNT,
 };
 
@@ -142,6 +143,7 @@ struct scenario_heat {
     int64_t screen_mw; /* while a frame is drawn */
     int64_t target_mc;
     int64_t passive_mc;
+    int64_t kept_permille; /* gains kept from an earlier run, of the true ones; 0: the chip is unknown */
 };
 
 struct scenario_other {

@@ -286,6 +286,19 @@ static void init_eq(struct engine_queue *eq, const struct scenario *scenario, co
     cost_init(&eq->cost, first_ns);
 }
 
+/* Gives the governor the gains that an earlier run kept, as right as the scenario says. */
+static void keep_gains(struct server *server)
+{
+    double whole;
+    double lag_s;
+
+    if (server->scenario->heat.kept_permille > 0) {
+        thermal_reaction(server->scenario, &whole, &lag_s);
+        thermostat_keep(&server->governor.heat.thermostat, whole * (double)server->scenario->heat.kept_permille / 1e3,
+                        lag_s);
+    }
+}
+
 void server_init(struct server *server, struct timeline *timeline, const struct scenario *scenario,
                  struct engine *engines, struct sensors *sensors, struct monitor *monitor)
 {
@@ -312,6 +325,7 @@ void server_init(struct server *server, struct timeline *timeline, const struct 
     queue_init(&server->queue);
     dispatch_init(&server->dispatch);
     governor_init(&server->governor, &policy);
+    keep_gains(server);
     list_init(&server->requests);
     for (uint32_t i = 0; i < scenario->n_engines; i++) {
         init_eq(&server->eqs[i], scenario, &scenario->engines[i]);

@@ -1,4 +1,6 @@
 #include "plant/thermal.h"
+#include "govern/reaction.h"
+#include <math.h>
 
 /* A fiftieth of the least time constant of the family, 1 s. */
 #define STEP_S 0.02
@@ -46,12 +48,15 @@ void thermal_advance(struct thermal *thermal, uint64_t now_ns, double ours_ns, d
     double dt_ns = (double)(now_ns - thermal->at_ns);
     double theirs;
     double ours;
+    double shadow;
 
     if (now_ns <= thermal->at_ns) {
         return;
     }
     theirs = other_mw + (double)thermal->family.screen_mw * screen_ns / dt_ns;
     ours = (double)thermal->family.ours_mw * ours_ns / dt_ns;
+    shadow = (double)thermal->family.ours_mw * thermal->shadow_share;
+    shadow = ours < shadow ? ours : shadow;
     while (left_s > 0.0) {
         double dt_s = left_s < STEP_S ? left_s : STEP_S;
 
@@ -59,7 +64,7 @@ void thermal_advance(struct thermal *thermal, uint64_t now_ns, double ours_ns, d
         step(&thermal->alone, &thermal->family, theirs, dt_s);
         step(&thermal->full, &thermal->family, theirs + (double)thermal->family.ours_mw, dt_s);
         if (thermal->has_shadow) {
-            step(&thermal->shadow, &thermal->family, theirs, dt_s);
+            step(&thermal->shadow, &thermal->family, theirs + shadow, dt_s);
         }
         left_s -= dt_s;
     }
@@ -69,10 +74,25 @@ void thermal_advance(struct thermal *thermal, uint64_t now_ns, double ours_ns, d
 void thermal_fork(struct thermal *thermal)
 {
     thermal->shadow = thermal->now;
+    thermal->shadow_share = 1.0;
     thermal->has_shadow = true;
 }
 
-void thermal_join(struct thermal *thermal)
+void thermal_bound(struct thermal *thermal, double share)
 {
-    thermal->has_shadow = false;
+    thermal->shadow_share = share < thermal->shadow_share ? share : thermal->shadow_share;
+}
+
+void thermal_reaction(const struct scenario *scenario, double *ret_whole, double *ret_lag_s)
+{
+    const struct scenario_heat *family = &scenario->heat;
+    struct thermal_state state = { .die_mc = (double)family->ambient_mc, .case_mc = (double)family->ambient_mc };
+    double mw = (double)family->ours_mw;
+    double whole_mc = thermal_rest_mc(family, mw) - (double)family->ambient_mc;
+
+    for (double s = 0.0; s < REACTION_HORIZON_S; s += STEP_S) {
+        step(&state, family, mw, STEP_S);
+    }
+    *ret_whole = whole_mc / 1000.0;
+    *ret_lag_s = -REACTION_HORIZON_S / log(1.0 - (state.die_mc - (double)family->ambient_mc) / whole_mc);
 }

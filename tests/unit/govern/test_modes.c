@@ -7,7 +7,7 @@ START_TEST(the_display_shows_what_holds_now)
     struct governor_limits shown;
     uint64_t since_us;
 
-    fixture_heat(0, 70000, 95000, 105000);
+    fixture_heat(0, 50000, 95000, 105000);
     fixture_draw(500);
     fixture_tick(30);
     governor_show(&governor, PROCESSOR_GPU, &shown, &since_us);

@@ -110,9 +110,62 @@ START_TEST(work_that_takes_little_of_the_time_is_no_step)
 
     reaction_begin(&reaction, -28.0);
     for (double t = 0.0; t < 12.0; t += 0.05) {
-        reaction_watch(&reaction, t / 10.0 - 28.0, 0.15, 0.05);
+        reaction_watch(&reaction, t / 10.0 - 28.0, 0.05, 0.05);
     }
     reaction_settle(&reaction, 28.0, 0.3);
+
+    ck_assert(!reaction.is_known);
+}
+END_TEST
+
+/* Begins @below degrees below the aim with gains that were kept, and warms up at the full share. */
+static struct reaction warm_up_again(double kept, double whole)
+{
+    struct reaction reaction = { 0 };
+
+    reaction_keep(&reaction, kept, 10.0);
+    reaction_begin(&reaction, -50.0);
+    for (double t = 0.05; t < 9.0; t += 0.05) {
+        reaction_watch(&reaction, whole * (1.0 - exp(-t / 10.0)) - 50.0, 1.0, 0.05);
+    }
+    return reaction;
+}
+
+START_TEST(kept_gains_hold_with_a_margin_until_this_run_has_its_own)
+{
+    struct reaction reaction = warm_up_again(60.0, 60.0);
+
+    ck_assert(reaction.is_known);
+    ck_assert_double_gt(reaction.whole, 1.2 * 60.0);
+
+    reaction_settle(&reaction, 50.0, 50.0 / 60.0);
+
+    ck_assert(reaction.is_known && !reaction.is_kept);
+    ck_assert_double_eq_tol(reaction.whole, 60.0, 0.01);
+}
+END_TEST
+
+START_TEST(kept_gains_of_a_cooler_chip_are_forgotten_and_this_one_is_learnt)
+{
+    struct reaction reaction = warm_up_again(30.0, 60.0);
+
+    ck_assert(!reaction.is_known);
+
+    reaction_settle(&reaction, 50.0, 50.0 / 60.0);
+
+    ck_assert_double_eq_tol(reaction.whole, 60.0, 0.01);
+    ck_assert_double_eq_tol(reaction.lag_s, 10.0, 1.0);
+}
+END_TEST
+
+START_TEST(kept_gains_are_forgotten_when_the_first_warm_up_has_to_be_cut)
+{
+    struct reaction reaction = { 0 };
+
+    reaction_keep(&reaction, 60.0, 10.0);
+    reaction_begin(&reaction, -50.0);
+    reaction_watch(&reaction, -10.0, 1.0, 1.0);
+    reaction_end(&reaction);
 
     ck_assert(!reaction.is_known);
 }
@@ -130,6 +183,9 @@ int main(void)
     tcase_add_test(facts, a_start_on_a_warm_chip_after_a_pause_leaves_the_first_curve_what_it_was);
     tcase_add_test(facts, a_warm_up_that_a_pause_ends_early_is_repeated);
     tcase_add_test(facts, work_that_takes_little_of_the_time_is_no_step);
+    tcase_add_test(facts, kept_gains_hold_with_a_margin_until_this_run_has_its_own);
+    tcase_add_test(facts, kept_gains_of_a_cooler_chip_are_forgotten_and_this_one_is_learnt);
+    tcase_add_test(facts, kept_gains_are_forgotten_when_the_first_warm_up_has_to_be_cut);
     suite_add_tcase(suite, facts);
     return unit_run(suite);
 }

@@ -10,6 +10,7 @@
 #define TICK_STEPS 5u /* 50 ms */
 #define N_PLANTS   200u
 #define SECONDS    600u
+#define ASKED_S    30.0
 #define TAIL_S     100u
 
 struct run {
@@ -24,6 +25,7 @@ struct run {
     double worst;       /* above the higher of target and shadow, once below */
     double worst_hot;   /* above the shadow, before */
     double least, most; /* of the tail */
+    double asked_s;     /* until the fall of the last question counts as over */
     double sum_share;   /* of the tail */
     double sum_temp;
 };
@@ -56,9 +58,13 @@ static void observe(struct run *run, bool is_tail)
     } else {
         run->worst_hot = fmax(run->worst_hot, temp - run->shadow.chip);
     }
-    if (is_tail) {
+    /* A fall by which a zone shows that it works is no swing. */
+    run->asked_s = run->governor.heat.zones[0].stuck.probe_s > 0.0 ? ASKED_S : run->asked_s - PLANT_STEP_US / 1e6;
+    if (is_tail && run->asked_s <= 0.0) {
         run->least = fmin(run->least, temp);
         run->most = fmax(run->most, temp);
+    }
+    if (is_tail) {
         run->sum_share += run->share;
         run->sum_temp += temp;
     }
@@ -201,7 +207,7 @@ END_TEST
 START_TEST(while_a_chip_heats_up_the_share_falls_as_a_curve)
 {
     struct run run = { 0 };
-    double before = 1.0;
+    double before = 0.0;
     double drop = 0.0;
 
     run.plant = (struct plant){ .ambient = 30.0,
@@ -243,6 +249,34 @@ START_TEST(a_share_that_is_not_used_does_not_grow)
 }
 END_TEST
 
+/* Returns the first share of a chip that is so far below its aim, with gains that were kept; 0: none. */
+static double first_share(double below, double kept)
+{
+    struct thermostat thermostat;
+    struct thermostat_reading reading = { .elapsed_s = 0.05, .over = -below };
+
+    thermostat_init(&thermostat);
+    if (kept > 0.0) {
+        thermostat_keep(&thermostat, kept, 10.0);
+    }
+    return thermostat_share(&thermostat, &reading);
+}
+
+START_TEST(an_unknown_chip_begins_with_what_the_hottest_one_bears)
+{
+    for (double below = 10.0; below < 80.0; below += 10.0) {
+        ck_assert_double_lt(first_share(below, 0.0) * 120.0, 1.05 * below);
+    }
+    ck_assert_double_gt(first_share(60.0, 0.0), 0.45);
+}
+END_TEST
+
+START_TEST(kept_gains_make_the_first_share_no_larger_where_it_could_burn)
+{
+    ck_assert_double_lt(first_share(20.0, 190.0), first_share(20.0, 0.0));
+}
+END_TEST
+
 START_TEST(the_aim_is_a_value_that_the_sensor_can_say)
 {
     ck_assert_double_eq(thermostat_aim(75.0, 1.0), 74.0);
@@ -264,6 +298,8 @@ int main(void)
     tcase_add_test(facts, others_that_heat_up_take_our_share_not_the_temperature);
     tcase_add_test(facts, while_a_chip_heats_up_the_share_falls_as_a_curve);
     tcase_add_test(facts, a_share_that_is_not_used_does_not_grow);
+    tcase_add_test(facts, an_unknown_chip_begins_with_what_the_hottest_one_bears);
+    tcase_add_test(facts, kept_gains_make_the_first_share_no_larger_where_it_could_burn);
     tcase_add_test(facts, the_aim_is_a_value_that_the_sensor_can_say);
     suite_add_tcase(suite, facts);
     return unit_run(suite);
