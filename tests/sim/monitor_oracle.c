@@ -393,8 +393,8 @@ void monitor_judge_gap(struct monitor *monitor, struct request *request)
 
 /* ---- estimates */
 
-/* Compares the estimate that a promise rests on with what it took. What the session had cached is added, since the
- * estimate knows nothing of it, and one step that might have been in progress, which it always counts. */
+/* Compares the estimate that a promised first token rests on with what it took. What the session had cached is added,
+ * since the estimate knows nothing of it, and one step that might have been in progress, which it always counts. */
 void monitor_judge_estimate(struct monitor *monitor, const struct request *request)
 {
     const struct scenario_engine *family = &monitor->scenario->engines[request->job.eq - monitor->server->eqs];
@@ -405,7 +405,8 @@ void monitor_judge_estimate(struct monitor *monitor, const struct request *reque
     double told_us = (double)request->told_first_us;
     double times = told_us > took_us ? told_us / took_us : took_us / told_us;
 
-    if (!request->is_promised || told_us <= 0.0 || offered <= 0.0 || monitor->disturbed_ns >= request->asked_ns) {
+    if (!request->is_promised || request->first_by_us == 0 || told_us <= 0.0 || offered <= 0.0 ||
+        monitor->disturbed_ns >= request->asked_ns) {
         return;
     }
     tally_add(&monitor->tallies, INVARIANT_ESTIMATE, times, times > ESTIMATE_TIMES, monitor_now_s(monitor));
