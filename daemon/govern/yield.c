@@ -16,7 +16,8 @@
 #define SLICE_LEAST_US 250    /* a submission costs tens of us; with shorter slices there would be nothing else */
 #define GATED          50     /* permille: this little is left to realtime only */
 #define MISSES_MOST    3u     /* in one tick: courage is at its least then */
-#define GROWS          0.1    /* a rise by more than this is a new load */
+#define GROWS          0.1    /* a rise by more than this above the recent peak is a new load */
+#define PEAK_S         0.3    /* time constant of that peak: at 30 Hz every other reading of 50 ms has a frame less */
 #define OPENING_LEAST  0.5    /* of slice and duty, beside a new load */
 #define OPENING_S      0.3    /* six readings: late frames have caught up by then */
 #define HITS           6.0    /* slices that fit into the room of a frame: each of its submissions may wait for one */
@@ -80,9 +81,10 @@ static void follow(struct yield *yield, const struct governor_input *input, doub
 {
     double fall_s = input->graphics.sight == GOVERNOR_UNTOLD ? UNTOLD_FALL_S : FALL_S;
 
-    if (yield->is_started && load > yield->load + GROWS) {
+    if (yield->is_started && load > yield->peak + GROWS) {
         yield->grown_us = input->now_us;
     }
+    yield->peak = fmax(load, load + (yield->peak - load) * exp(-elapsed_s / PEAK_S));
     if (!yield->is_started || load >= yield->load || elapsed_s > 1.0) {
         yield->load = load;
     } else {

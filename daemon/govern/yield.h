@@ -22,6 +22,7 @@ struct governor_policy;
 
 struct yield {
     double load;           /* of others, 0 to 1: rises at once, falls slowly */
+    double peak;           /* of it, falls more slowly: a growth is a rise above it */
     double courage;        /* factor of slice and duty: falls with missed frames, recovers slowly */
     uint64_t grown_us;     /* when the load last grew; 0: it never did */
     uint64_t announced_us; /* end of the last phase that a compositor announced; 0: none */

@@ -91,7 +91,7 @@ struct monitor_deadline {
 
 /* Time given and used while there is work. */
 struct monitor_use {
-    int64_t pace;       /* load and clock as one number */
+    double drawn;       /* by frames, in permille of the time */
     uint64_t n_missed;  /* frames, as last seen */
     uint64_t steady_ns; /* nothing has changed that the duty follows slowly, from then on */
     bool is_ready;      /* a job could run all the time since this second began */

@@ -224,13 +224,14 @@ static void judge_budgets(struct monitor *monitor)
 
 /* ---- time that is given, and used */
 
-/* Returns the load of the screen in permille of the chip at its full clock. */
-static int64_t load_of(const struct monitor *monitor)
+/* Returns the part of the time in which frames are drawn, in permille, at the present clock. */
+static double drawn_of(const struct monitor *monitor)
 {
     uint64_t now_ns = monitor->timeline->now_ns;
+    int64_t load = gpu_load_permille(monitor->scenario, now_ns, GPU_BASE) +
+                   gpu_load_permille(monitor->scenario, now_ns, GPU_APP);
 
-    return gpu_load_permille(monitor->scenario, now_ns, GPU_BASE) +
-           gpu_load_permille(monitor->scenario, now_ns, GPU_APP);
+    return 1000.0 * (double)load / (double)gpu_clock_permille(monitor->scenario, now_ns);
 }
 
 /* True if the governor sees the screen, and only that bounds us. */
@@ -248,10 +249,10 @@ static bool is_plain(const struct monitor *monitor)
 static void follow_screen(struct monitor *monitor)
 {
     struct monitor_use *use = &monitor->use;
-    int64_t pace = load_of(monitor) * 10000 + gpu_clock_permille(monitor->scenario, monitor->timeline->now_ns);
+    double drawn = drawn_of(monitor);
 
-    if (pace != use->pace || !is_plain(monitor)) {
-        use->pace = pace;
+    if (drawn != use->drawn || !is_plain(monitor)) {
+        use->drawn = drawn;
         use->steady_ns = monitor->timeline->now_ns + STEADY_NS;
     }
     if (monitor->gpu->n_missed != use->n_missed) {
@@ -265,7 +266,8 @@ static void judge_left(struct monitor *monitor, double duty)
 {
     int64_t told = monitor->scenario->policy.headroom_permille;
     double headroom = told > 0 ? (double)told : HEADROOM_PERMILLE;
-    double left = 1000.0 - (double)load_of(monitor) - (load_of(monitor) > 0 ? headroom : 0.0);
+    double drawn = drawn_of(monitor);
+    double left = 1000.0 - drawn - (drawn > 0.0 ? headroom : 0.0);
     double part;
 
     if (monitor->timeline->now_ns < monitor->use.steady_ns + TIMELINE_S || left < LEFT_LEAST) {
@@ -309,12 +311,22 @@ void monitor_use_second(struct monitor *monitor, double held_ns)
     use->n_ticks = 0;
 }
 
+/* Returns the share of time that the limits give: the duty, and no more than slices leave of it when each waits for
+ * the answer to the one before. That, too, counts as its pause. */
+static double given_share(const struct monitor *monitor, const struct governor_limits *limits)
+{
+    double duty = limits->duty_permille / 1000.0;
+    double message_us = 2.0 * (double)monitor->scenario->chip.latency_us;
+    double sliced = limits->slice_us > 0 ? limits->slice_us / (limits->slice_us + message_us) : 1.0;
+
+    return duty < sliced ? duty : sliced;
+}
+
 void monitor_use(struct monitor *monitor, bool is_ready)
 {
     struct monitor_use *use = &monitor->use;
     const struct governor_limits *limits = server_limits(monitor->server);
-    double clock = (double)gpu_clock_permille(monitor->scenario, monitor->timeline->now_ns);
-    double drawn = monitor->scenario->chip.cores ? 0.0 : (double)load_of(monitor) / clock;
+    double drawn = monitor->scenario->chip.cores ? 0.0 : drawn_of(monitor) / 1000.0;
 
     monitor->offered_ns += (double)SENSORS_TICK_NS * monitor_offered(monitor, monitor->timeline->now_ns);
     follow_screen(monitor);
@@ -324,7 +336,7 @@ void monitor_use(struct monitor *monitor, bool is_ready)
     use->is_sliced = use->is_sliced || limits->slice_us > 0 || limits->duty_permille < 1000;
     use->duty_sum += limits->duty_permille;
     use->n_ticks++;
-    use->given_ns += drawn < 1.0 ? (double)SENSORS_TICK_NS * limits->duty_permille / 1000.0 * (1.0 - drawn) : 0.0;
+    use->given_ns += drawn < 1.0 ? (double)SENSORS_TICK_NS * given_share(monitor, limits) * (1.0 - drawn) : 0.0;
 }
 
 /* ---- steps */
