@@ -24,7 +24,7 @@
 #define USED_NS (TIMELINE_S / 2)
 /* Part of the time given that may pass unused. */
 #define IDLE_PERMILLE   30.0
-#define SLICED_PERMILLE 150.0
+#define SLICED_PERMILLE 200.0
 /* Length of a step on the clock, as documented, and how often an answer may wait for one of it. */
 #define GAP_NS    (50.0 * TIMELINE_MS)
 #define GAP_TIMES 1.5
@@ -228,8 +228,8 @@ static void judge_budgets(struct monitor *monitor)
 static double drawn_of(const struct monitor *monitor)
 {
     uint64_t now_ns = monitor->timeline->now_ns;
-    int64_t load = gpu_load_permille(monitor->scenario, now_ns, GPU_BASE) +
-                   gpu_load_permille(monitor->scenario, now_ns, GPU_APP);
+    int64_t load =
+        gpu_load_permille(monitor->scenario, now_ns, GPU_BASE) + gpu_load_permille(monitor->scenario, now_ns, GPU_APP);
 
     return 1000.0 * (double)load / (double)gpu_clock_permille(monitor->scenario, now_ns);
 }
