@@ -56,6 +56,7 @@ static void print_help(FILE *out)
                  "  SOTTO_SOCKET   path of the socket, unless --socket is given\n"
                  "  SOTTO_LOG      log levels by topic, such as ipc:debug,stream:info\n"
                  "  SOTTO_CPU      best instruction set that engines may use: scalar, avx2 or avx512\n"
+                 "  STATE_DIRECTORY  folder for what is learnt of the chip; nothing is kept without it\n"
                  "\nSee sottod(8) and sotto.json(5).\n");
 }
 
@@ -174,6 +175,7 @@ static int read_environment(struct cmdline *options, struct diag *diag)
     options->cpu_mask = variable("SOTTO_CPU");
     options->runtime_folder = variable("XDG_RUNTIME_DIR");
     options->journal_stream = variable("JOURNAL_STREAM");
+    options->state_folder = variable("STATE_DIRECTORY");
     return socket ? set_path(options, socket, &options->extra.socket, "SOTTO_SOCKET", diag) : CMDLINE_RUN;
 }
 

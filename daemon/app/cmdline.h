@@ -21,6 +21,7 @@ struct cmdline {
     const char *cpu_mask;       /* SOTTO_CPU, or NULL */
     const char *runtime_folder; /* XDG_RUNTIME_DIR, or NULL */
     const char *journal_stream; /* JOURNAL_STREAM, or NULL */
+    const char *state_folder;   /* STATE_DIRECTORY, or NULL */
     bool foreground;
     bool check_config;
     struct config_extra_model models[CMDLINE_MODELS_MOST];

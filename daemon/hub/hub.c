@@ -156,7 +156,7 @@ static void try_close(struct hub *hub)
         unload_all(hub);
     }
     if (has_streams || !list_is_empty(&hub->tickets.due) || registry_next(&hub->registry, NULL) ||
-        !text_pool_is_idle(&hub->pool)) {
+        !text_pool_is_idle(&hub->pool) || hub->gains.is_writing) {
         return;
     }
     events_close(&hub->events, on_closed, hub);
@@ -205,6 +205,7 @@ static void on_tick(void *owner)
     streams_attend(&hub->streams);
     tickets_call(&hub->tickets);
     pins_run(&hub->streams);
+    hub_gains_run(&hub->gains, hub->events.loop, &hub->governor_loop.governor);
     dispatcher_run(&hub->dispatcher);
     try_close(hub);
 }
@@ -285,6 +286,7 @@ int hub_create(struct hub **ret_hub, uv_loop_t *loop, const struct hub_config *c
         return err_up(r);
     }
     hub->governor_loop.watch = hub->watch;
+    hub_gains_begin(&hub->gains, config->state_folder, config->machine.root, &hub->governor_loop.governor);
     start_handles(hub);
     *ret_hub = steal(&hub);
     return 0;

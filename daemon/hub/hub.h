@@ -27,11 +27,12 @@ struct hub_config {
     size_t n_models;
     const char *engine_path; /* of sotto-engine */
     const char *cpu_mask;
-    bool guard_allocations;  /* tests: engines abort on an allocation inside a step */
-    uint32_t pause_ms[3];    /* between restarts of a crashing engine; 0: 100, 1000, 10000 */
-    uint32_t load_stall_ms;  /* a load without progress is given up; 0: 30000 */
-    uint32_t step_floor_ms;  /* shortest watchdog of a step; 0: 2000 */
-    uint32_t n_pool_threads; /* of libuv's pool; 0: 4, as libuv */
+    bool guard_allocations;   /* tests: engines abort on an allocation inside a step */
+    uint32_t pause_ms[3];     /* between restarts of a crashing engine; 0: 100, 1000, 10000 */
+    uint32_t load_stall_ms;   /* a load without progress is given up; 0: 30000 */
+    uint32_t step_floor_ms;   /* shortest watchdog of a step; 0: 2000 */
+    uint32_t n_pool_threads;  /* of libuv's pool; 0: 4, as libuv */
+    const char *state_folder; /* where the chip's gains are kept between runs; NULL: nowhere. Copied */
     struct machine_config machine;
     struct governor_policy governor;
     struct energy_stated energy;

@@ -9,6 +9,7 @@
 
 #include "dispatch/dispatcher.h"
 #include "hub/hub.h"
+#include "hub/hub_gains.h"
 #include "registry/models.h"
 
 struct hub {
@@ -21,6 +22,7 @@ struct hub {
     struct governor_loop governor_loop;
     struct dispatcher dispatcher;
     struct machine_watch *watch;
+    struct hub_gains gains;
 
     struct list asking; /* status tickets that wait for figures */
     uv_timer_t figures; /* engines that do not answer a Query in time */

@@ -4,6 +4,7 @@
 #include "hub/hub_state.h"
 #include "ipc/ipc_state.h"
 #include "ipc/listener.h"
+#include "plant/thermal.h"
 #include "proto/limit.h"
 #include "real/kernel.h"
 #include "real/model.h"
@@ -167,6 +168,7 @@ static void create_hub(struct daemon *daemon)
     const struct scenario *scenario = daemon->world.scenario;
     struct model_settings models[SCENARIO_ROWS_MAX];
     struct hub_config config = { .models = models, .n_models = (size_t)scenario->n_engines, .engine_path = "" };
+    double whole, lag_s;
     int r;
 
     for (uint32_t i = 0; i < config.n_models; i++) {
@@ -184,6 +186,11 @@ static void create_hub(struct daemon *daemon)
     r = hub_create(&daemon->hub, &daemon->loop, &config, NULL, NULL);
     assert(r == 0);
     (void)r;
+    if (scenario->heat.kept_permille > 0) { /* as if sottod had found them in its file */
+        thermal_reaction(scenario, &whole, &lag_s);
+        thermostat_keep(&daemon->hub->governor_loop.governor.heat.thermostat,
+                        whole * (double)scenario->heat.kept_permille / 1e3, lag_s);
+    }
 }
 
 static void create_ipc(struct daemon *daemon)
