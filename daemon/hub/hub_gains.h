@@ -27,7 +27,7 @@ struct hub_gains {
 };
 
 /* Takes the gains in @folder (NULL: keeps nothing), if there are any and they are this board's, to @governor, which has
- * not ticked yet. @root: where the board's name is looked for, as for sotto-sense; NULL: on this machine. Blocks for the
+ * not ticked yet. @root: where the board is looked for, as for sotto-sense; NULL: on this machine. Blocks for the
  * reading of two small files. */
 void hub_gains_begin(struct hub_gains *gains, const char *folder, const char *root, struct governor *governor);
 
