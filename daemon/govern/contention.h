@@ -6,6 +6,9 @@
  * the GPU is right for slices without a pause and for rare ones alike. It is what others use, over the last tenth of a
  * second or so, whatever their submissions look like.
  *
+ * A slice that meets a submission somewhere waits for any part of it. Those of the waits that are as short as the way of
+ * a submission can't be seen; how many they are follows from the longest.
+ *
  * What is not submitted is not delayed: without work of ours nothing is known, and the estimate falls, so that a slice
  * can look again.
  *
@@ -20,6 +23,7 @@
 struct contention {
     double busy_us;    /* decaying sums: the time in which others had the GPU, */
     double span_us;    /* of the time that samples stand for */
+    double longest_us; /* the longest wait of the last second or so */
     uint64_t ended_us; /* the last slice; 0: there was none */
 };
 

@@ -2,9 +2,10 @@
 #include "govern/governor.h"
 #include <math.h>
 
-#define FALL_S         0.1     /* time constant of a falling load: six frames at 60 Hz */
-#define UNTOLD_FALL_S  0.25    /* where our own waiting shows it: samples are few beside a full screen */
-#define UNTOLD_HITS    6.0     /* slices that a frame may meet unseen, one before each of its submissions */
+#define FALL_S        0.1  /* time constant of a falling load: six frames at 60 Hz */
+#define UNTOLD_FALL_S 0.25 /* where our own waiting shows it: samples are few beside a full screen */
+#define UNTOLD_HITS                                                                                                    \
+    10.0 /* slices in a frame, which may meet one unseen before each of eight submissions, and a margin */
 #define DITHER_US      50000   /* a tick */
 #define MOVES          0.01    /* a lower load is only the hand of a clock */
 #define ACTIVE_US      1000000 /* the screen counts as active this long after a change, as animations come in runs */

@@ -24,7 +24,7 @@
 #define USED_NS (TIMELINE_S / 2)
 /* Part of the time given that may pass unused. */
 #define IDLE_PERMILLE   30.0
-#define SLICED_PERMILLE 200.0
+#define SLICED_PERMILLE 100.0
 /* Length of a step on the clock, as documented, and how often an answer may wait for one of it. */
 #define GAP_NS    (50.0 * TIMELINE_MS)
 #define GAP_TIMES 1.5
@@ -311,15 +311,17 @@ void monitor_use_second(struct monitor *monitor, double held_ns)
     use->n_ticks = 0;
 }
 
-/* Returns the share of time that the limits give: the duty, and no more than slices leave of it when each waits for
- * the answer to the one before. That, too, counts as its pause. */
+/* Returns the share of time that the limits give: a slice is followed by its pause, which begins when its end is heard
+ * of, so each also costs a message there and back. */
 static double given_share(const struct monitor *monitor, const struct governor_limits *limits)
 {
-    double duty = limits->duty_permille / 1000.0;
     double message_us = 2.0 * (double)monitor->scenario->chip.latency_us;
-    double sliced = limits->slice_us > 0 ? limits->slice_us / (limits->slice_us + message_us) : 1.0;
+    double slice_us = limits->slice_us;
 
-    return duty < sliced ? duty : sliced;
+    if (limits->slice_us == 0 || limits->duty_permille == 0) {
+        return limits->duty_permille / 1000.0;
+    }
+    return slice_us / (slice_us * 1000.0 / limits->duty_permille + message_us);
 }
 
 void monitor_use(struct monitor *monitor, bool is_ready)

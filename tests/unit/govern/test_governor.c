@@ -71,6 +71,22 @@ START_TEST(a_load_that_wavers_is_not_new)
 }
 END_TEST
 
+/* At 30 Hz a reading of 50 ms has one frame or two. */
+START_TEST(a_reading_with_a_frame_more_is_not_a_new_load)
+{
+    fixture_draw(540);
+    fixture_tick(10);
+    for (int i = 0; i < 10; i++) {
+        fixture_draw(270);
+        fixture_tick(1);
+        fixture_draw(540);
+        fixture_tick(1);
+        ck_assert_uint_eq(device->slice_us, 750);
+        ck_assert_uint_eq(device->duty_permille, 360);
+    }
+}
+END_TEST
+
 START_TEST(a_load_that_falls_is_believed_over_100_ms)
 {
     fixture_draw(800);
@@ -479,6 +495,7 @@ static void add_graphics(Suite *suite)
     tcase_add_test(facts, six_slices_fit_into_what_a_frame_leaves);
     tcase_add_test(facts, beside_a_new_load_slice_and_duty_are_whole_after_300_ms);
     tcase_add_test(facts, a_load_that_wavers_is_not_new);
+    tcase_add_test(facts, a_reading_with_a_frame_more_is_not_a_new_load);
     tcase_add_test(facts, a_load_that_falls_is_believed_over_100_ms);
     tcase_add_test(facts, at_half_the_clock_a_frame_takes_twice_its_time);
     tcase_add_test(facts, a_share_that_may_not_be_seen_counts_as_busy);

@@ -20,8 +20,8 @@ START_TEST(a_load_that_is_not_told_is_neither_idle_nor_lost_before_our_work_show
 
     fixture_tick(100);
 
-    ck_assert_uint_le(device->slice_us, 2000);
-    ck_assert_uint_ge(device->slice_us, 1000);
+    ck_assert_uint_le(device->slice_us, 750);
+    ck_assert_uint_ge(device->slice_us, 375);
     ck_assert_uint_eq(device->duty_permille, 900);
     ck_assert_int_eq(device->cause, GOVERNOR_CONTENTION);
 }
@@ -31,7 +31,7 @@ START_TEST(work_that_never_waits_has_the_gpu_for_itself_in_slices_that_any_frame
 {
     work(40, 0);
 
-    ck_assert_uint_eq(device->slice_us, 2777);
+    ck_assert_uint_eq(device->slice_us, 1666);
     ck_assert_uint_eq(device->duty_permille, 1000);
     ck_assert_int_eq(device->cause, GOVERNOR_FREE);
 }
@@ -52,7 +52,7 @@ START_TEST(slices_differ_from_tick_to_tick_so_that_pauses_fall_into_no_step)
     ck_assert_uint_ne(first, second);
     ck_assert_uint_ne(first, device->slice_us);
     ck_assert_uint_ne(second, device->slice_us);
-    ck_assert_uint_eq(first + second + device->slice_us, 2000 + 1500 + 1000);
+    ck_assert_uint_eq(first + second + device->slice_us, 750 + 562 + 375);
 }
 END_TEST
 
@@ -64,7 +64,7 @@ START_TEST(work_that_waits_leaves_the_time_that_others_had)
 
     ck_assert_uint_ge(device->duty_permille, 290);
     ck_assert_uint_le(device->duty_permille, 420);
-    ck_assert_uint_le(device->slice_us, 2000);
+    ck_assert_uint_le(device->slice_us, 750);
     ck_assert_int_eq(device->cause, GOVERNOR_CONTENTION);
 }
 END_TEST
@@ -76,7 +76,7 @@ START_TEST(the_first_slice_that_waits_makes_the_next_ones_short)
     governor_on_slice(&governor, in.now_us + 20000, 2000, 12000);
     fixture_tick(1);
 
-    ck_assert_uint_le(device->slice_us, 2000);
+    ck_assert_uint_le(device->slice_us, 750);
     ck_assert_uint_le(device->duty_permille, 850);
     ck_assert_int_eq(device->cause, GOVERNOR_CONTENTION);
 }
@@ -90,7 +90,7 @@ START_TEST(after_a_full_screen_a_slice_looks_again)
     fixture_tick(40);
 
     ck_assert_uint_gt(device->duty_permille, 500);
-    ck_assert_uint_ge(device->slice_us, 1000);
+    ck_assert_uint_ge(device->slice_us, 375);
 }
 END_TEST
 
