@@ -6,8 +6,8 @@
  * the GPU is right for slices without a pause and for rare ones alike. It is what others use, over the last tenth of a
  * second or so, whatever their submissions look like.
  *
- * A slice that meets a submission somewhere waits for any part of it. Those of the waits that are as short as the way of
- * a submission can't be seen; how many they are follows from the longest.
+ * A slice that meets a submission somewhere waits for any part of it. Those of the waits that are as short as the way
+ * of a submission can't be seen; how many they are follows from the longest.
  *
  * What is not submitted is not delayed: without work of ours nothing is known, and the estimate falls, so that a slice
  * can look again.
