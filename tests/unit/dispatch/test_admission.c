@@ -6,7 +6,7 @@
 #define SLOW     201u /* a prompt with this id: each of its steps takes 40 ms longer */
 #define PROMPT_N 4u
 
-/* What a busy machine may prevent is tried again and again for this long. */
+/* A busy machine may prevent a test from beginning in time; it is tried again and again for this long. */
 #define PATIENCE_US 60000000u
 
 static struct fixture fixture;
