@@ -6,139 +6,18 @@
  * in whole degrees and up to 2 s late, others' heat up to 80 % of what the target allows, steps of 3 to 80 ms, cost
  * models that begin 30 % off.
  */
-#include "base/num.h"
-#include "rng.h"
-#include "scenario.h"
-#include "sched/account.h"
+#include "families_internal.h"
 #include "traits.h"
-
-static int64_t one_of(struct rng *rng, const int64_t *values, size_t n)
-{
-    return values[rng_next(rng) % n];
-}
-
-static const int64_t refresh_rates[] = { 30, 60, 90, 120 };
-static const int64_t temp_steps[] = { 100, 250, 500, 1000, 1000 };
-
-/* ---- parts of a world */
-
-static void make_chip(struct scenario *scenario, struct rng *rng)
-{
-    scenario->chip = (struct scenario_chip){
-        .part_us = rng_spread(rng, 50, 400),
-        .latency_us = rng_between(rng, 20, 100),
-        .noise_permille = rng_between(rng, 0, 80),
-        .misjudged_permille = rng_between(rng, 700, 1400),
-    };
-    scenario->sense = (struct scenario_sense){
-        .temp_step_mc = one_of(rng, temp_steps, 5),
-        .temp_period_ms = rng_between(rng, 100, 1000),
-        .has_meter = rng_chance(rng, 500),
-        .has_load = 1,
-        .has_heat = 1,
-    };
-    /* Far from any target. */
-    scenario->heat = (struct scenario_heat){
-        .ambient_mc = 25000,
-        .r_die_mk_per_w = 2000,
-        .r_case_mk_per_w = 3000,
-        .tau_die_ms = 2000,
-        .tau_case_ms = 20000,
-        .ours_mw = 3000,
-        .screen_mw = 1000,
-        .target_mc = 85000,
-        .passive_mc = 90000,
-        .kept_permille = 1000,
-    };
-}
-
-static void add_engine(struct scenario *scenario, struct rng *rng)
-{
-    scenario->engines[scenario->n_engines++] = (struct scenario_engine){
-        .fixed_us = rng_spread(rng, 3000, 40000),
-        .prefill_ns = rng_spread(rng, 20000, 300000),
-        .decode_ns = rng_spread(rng, 20000, 200000),
-        .attend_ns = rng_spread(rng, 200, 4000),
-        .slots = rng_between(rng, 4, 16),
-        .rows = rng_spread(rng, 64, 512),
-        .pages = rng_spread(rng, 512, 4096),
-    };
-}
-
-static void add_load(struct scenario *scenario, int64_t at_ms, int64_t base, int64_t app)
-{
-    scenario->loads[scenario->n_loads++] =
-        (struct scenario_load){ .at_ms = at_ms, .base_permille = base, .app_permille = app };
-}
-
-/* Makes a screen with frames that are never late by themselves: they take at most @most permille of their period. */
-static void make_screen(struct scenario *scenario, struct rng *rng, int64_t most)
-{
-    int64_t base = rng_between(rng, 50, most / 2);
-
-    scenario->screen.hz = one_of(rng, refresh_rates, 4);
-    scenario->screen.jitter_permille = rng_between(rng, 0, 50);
-    add_load(scenario, 0, base, rng_between(rng, 0, most - base));
-}
-
-static struct scenario_clients *add_clients(struct scenario *scenario, enum pattern pattern, int64_t n,
-                                            enum priority priority)
-{
-    struct scenario_clients *clients = &scenario->clients[scenario->n_clients++];
-
-    *clients = (struct scenario_clients){
-        .pattern = pattern,
-        .n = n,
-        .n_uids = 1,
-        .first_uid = 1000 + 100 * scenario->n_clients,
-        .priority = priority,
-        .weight = 1000,
-        .at_once = 1,
-        .from_ms = 1000,
-    };
-    return clients;
-}
-
-static struct scenario_clients *add_voice(struct scenario *scenario, struct rng *rng, int64_t n)
-{
-    struct scenario_clients *clients = add_clients(scenario, PATTERN_VOICE, n, PRIORITY_REALTIME);
-
-    clients->prompt = rng_between(rng, 40, 250);
-    clients->answer = rng_between(rng, 10, 50);
-    clients->think_ms = rng_between(rng, 300, 2000);
-    return clients;
-}
-
-static struct scenario_clients *add_chat(struct scenario *scenario, struct rng *rng, int64_t n)
-{
-    struct scenario_clients *clients = add_clients(scenario, PATTERN_CHAT, n, PRIORITY_INTERACTIVE);
-
-    clients->n_uids = n;
-    clients->prompt = rng_between(rng, 50, 500);
-    clients->answer = rng_between(rng, 20, 150);
-    clients->think_ms = rng_between(rng, 1000, 5000);
-    return clients;
-}
-
-static struct scenario_clients *add_documents(struct scenario *scenario, struct rng *rng, int64_t n)
-{
-    struct scenario_clients *clients = add_clients(scenario, PATTERN_DOCUMENT, n, PRIORITY_BACKGROUND);
-
-    clients->n_uids = rng_between(rng, 1, n);
-    clients->prompt = rng_spread(rng, 200, 3000);
-    clients->answer = rng_between(rng, 20, 200);
-    return clients;
-}
 
 static void add_everybody(struct scenario *scenario, struct rng *rng)
 {
-    add_voice(scenario, rng, 1);
+    family_add_voice(scenario, rng, 1);
     if (rng_chance(rng, 700)) {
-        add_chat(scenario, rng, rng_between(rng, 1, 3));
+        family_add_chat(scenario, rng, rng_between(rng, 1, 3));
     }
-    add_documents(scenario, rng, rng_between(rng, 1, 4));
+    family_add_documents(scenario, rng, rng_between(rng, 1, 4));
     if (rng_chance(rng, 300)) {
-        struct scenario_clients *slow = add_chat(scenario, rng, 1);
+        struct scenario_clients *slow = family_add_chat(scenario, rng, 1);
 
         slow->pattern = PATTERN_SLOW;
         slow->think_ms = rng_between(rng, 200, 2000);
@@ -149,10 +28,10 @@ static void add_everybody(struct scenario *scenario, struct rng *rng)
 
 static void make_steady(struct scenario *scenario, struct rng *rng)
 {
-    make_screen(scenario, rng, 850);
+    family_make_screen(scenario, rng, 850);
     if (rng_chance(rng, 300)) {
         scenario->n_loads = 0;
-        make_screen(scenario, rng, 500);
+        family_make_screen(scenario, rng, 500);
         scenario->clocks[scenario->n_clocks++] =
             (struct scenario_clock){ .at_ms = 0, .permille = rng_between(rng, 600, 1000) };
     }
@@ -165,15 +44,15 @@ static void make_step(struct scenario *scenario, struct rng *rng)
     int64_t at_ms = rng_between(rng, 3000, 5000);
     int64_t base = rng_chance(rng, 400) ? 0 : rng_between(rng, 50, 300);
 
-    scenario->screen.hz = one_of(rng, refresh_rates, 4);
+    scenario->screen.hz = family_refresh_hz(rng);
     scenario->screen.jitter_permille = rng_between(rng, 0, 50);
-    add_load(scenario, 0, base, 0);
-    add_load(scenario, at_ms, base > 0 ? base : rng_between(rng, 100, 300), rng_between(rng, 200, 550));
+    family_add_load(scenario, 0, base, 0);
+    family_add_load(scenario, at_ms, base > 0 ? base : rng_between(rng, 100, 300), rng_between(rng, 200, 550));
     if (rng_chance(rng, 300)) {
         scenario->screen.app_from_ms = at_ms;
     }
     if (rng_chance(rng, 500)) {
-        add_load(scenario, at_ms + 4000, base, 0);
+        family_add_load(scenario, at_ms + 4000, base, 0);
     }
     add_everybody(scenario, rng);
     scenario->run.lasts_ms = at_ms + 6000;
@@ -194,72 +73,11 @@ static void make_untold(struct scenario *scenario, struct rng *rng)
     scenario->sense.has_load = 0;
 }
 
-/* ---- heat */
-
-/* Returns the power that brings the chip to its target. */
-static int64_t budget_mw(const struct scenario *scenario)
-{
-    const struct scenario_heat *heat = &scenario->heat;
-
-    return (heat->target_mc - heat->ambient_mc) * 1000 / (heat->r_die_mk_per_w + heat->r_case_mk_per_w);
-}
-
-static void make_heat(struct scenario *scenario, struct rng *rng)
-{
-    struct scenario_heat *heat = &scenario->heat;
-    int64_t r_mk_per_w = rng_spread(rng, 4000, 16000);
-    int64_t share = rng_between(rng, 300, 800);
-    struct scenario_clients *clients;
-
-    heat->ambient_mc = rng_between(rng, -10000, 50000);
-    heat->target_mc = rng_between(rng, 75, 90) * 1000;
-    heat->passive_mc = heat->target_mc + 5000;
-    heat->kept_permille = scenario->run.seed % 2 > 0 ? 0 : 700 + 100 * (scenario->run.seed / 2 % 9);
-    heat->r_die_mk_per_w = r_mk_per_w * share / 1000;
-    heat->r_case_mk_per_w = r_mk_per_w - heat->r_die_mk_per_w;
-    heat->tau_case_ms = rng_spread(rng, 1000, 60000);
-    heat->tau_die_ms = rng_spread(rng, 1000, heat->tau_case_ms);
-    heat->ours_mw = rng_between(rng, 5000, 12000);
-    scenario->others[scenario->n_others++] =
-        (struct scenario_other){ .mw = budget_mw(scenario) * rng_between(rng, 0, 800) / 1000 };
-    scenario->sense.temp_delay_ms = rng_between(rng, 0, 2000);
-    scenario->engines[0].fixed_us = rng_between(rng, 20000, 60000);
-    clients = add_documents(scenario, rng, 4);
-    clients->at_once = 2;
-    if (rng_chance(rng, 300)) {
-        add_voice(scenario, rng, 1);
-    }
-    scenario->run.lasts_ms = 120000 + 6 * heat->tau_case_ms;
-    scenario->run.settle_ms = scenario->run.lasts_ms / 2;
-}
-
-static void make_disturbed(struct scenario *scenario, struct rng *rng)
-{
-    int64_t n = rng_between(rng, 1, 3);
-
-    make_heat(scenario, rng);
-    scenario->run.settle_ms = 0;
-    for (int64_t i = 1; i <= n; i++) {
-        scenario->others[scenario->n_others++] = (struct scenario_other){
-            .at_ms = scenario->run.lasts_ms * i / (n + 1),
-            .mw = budget_mw(scenario) * rng_between(rng, 0, 800) / 1000,
-        };
-    }
-}
-
-static void make_hot(struct scenario *scenario, struct rng *rng)
-{
-    make_heat(scenario, rng);
-    scenario->run.settle_ms = 0;
-    scenario->run.lasts_ms = 60000 + 2 * scenario->heat.tau_case_ms;
-    scenario->heat.start_mc = scenario->heat.target_mc + rng_between(rng, 3000, 20000);
-}
-
 static void make_blind(struct scenario *scenario, struct rng *rng)
 {
     enum mishap kind = (enum mishap)rng_between(rng, MISHAP_HEAT_GONE, MISHAP_LOAD_GONE);
 
-    make_screen(scenario, rng, 700);
+    family_make_screen(scenario, rng, 700);
     add_everybody(scenario, rng);
     scenario->sense.temp_period_ms = rng_between(rng, 100, 500);
     scenario->mishaps[scenario->n_mishaps++] = (struct scenario_mishap){
@@ -276,30 +94,30 @@ static void make_overload(struct scenario *scenario, struct rng *rng)
 {
     for (int i = 0; i < 7; i++) {
         enum priority priority = (enum priority)rng_between(rng, PRIORITY_BACKGROUND, PRIORITY_INTERACTIVE);
-        struct scenario_clients *storm = add_clients(scenario, PATTERN_STORM, 28, priority);
+        struct scenario_clients *storm = family_add_clients(scenario, PATTERN_STORM, 28, priority);
 
         storm->prompt = rng_spread(rng, 50, 2000);
         storm->answer = rng_between(rng, 20, 200);
         storm->weight = 1000;
     }
-    add_voice(scenario, rng, 4);
+    family_add_voice(scenario, rng, 4);
     scenario->run.lasts_ms = rng_between(rng, 10000, 20000);
 }
 
 static void make_models(struct scenario *scenario, struct rng *rng)
 {
-    add_engine(scenario, rng);
+    family_add_engine(scenario, rng);
     if (rng_chance(rng, 500)) {
-        make_screen(scenario, rng, 600);
+        family_make_screen(scenario, rng, 600);
     } else {
         /* Without a GPU no slice is bounded. */
         scenario->sense.has_load = rng_chance(rng, 300);
         scenario->chip.cores = !scenario->sense.has_load;
     }
-    add_voice(scenario, rng, 1);
-    add_documents(scenario, rng, rng_between(rng, 1, 4))->engine = 1;
+    family_add_voice(scenario, rng, 1);
+    family_add_documents(scenario, rng, rng_between(rng, 1, 4))->engine = 1;
     if (rng_chance(rng, 300)) {
-        add_chat(scenario, rng, 2)->engine = 1;
+        family_add_chat(scenario, rng, 2)->engine = 1;
     }
     scenario->run.lasts_ms = rng_between(rng, 6000, 12000);
 }
@@ -321,16 +139,16 @@ static void make_fair(struct scenario *scenario, struct rng *rng)
 
     make_roomy(&scenario->engines[0], rng);
     for (int64_t i = 0; i < n; i++) {
-        struct scenario_clients *clients = add_clients(scenario, PATTERN_DOCUMENT, 2, priority);
+        struct scenario_clients *clients = family_add_clients(scenario, PATTERN_DOCUMENT, 2, priority);
 
         /* More prompts than any share of any step, so there is always work. */
         clients->prompt = rng_spread(rng, 400, 1500);
         clients->answer = rng_between(rng, 1, 6);
         clients->at_once = 8;
-        clients->weight = one_of(rng, weights, 4);
+        clients->weight = rng_one_of(rng, weights, 4);
     }
     if (rng_chance(rng, 300)) {
-        make_screen(scenario, rng, 400);
+        family_make_screen(scenario, rng, 400);
     }
     scenario->run.lasts_ms = 30000;
 }
@@ -339,7 +157,7 @@ static void make_fair(struct scenario *scenario, struct rng *rng)
 static void make_twins(struct scenario *scenario, struct rng *rng)
 {
     make_fair(scenario, rng);
-    add_engine(scenario, rng);
+    family_add_engine(scenario, rng);
     make_roomy(&scenario->engines[1], rng);
     for (int64_t i = 0; i < scenario->n_clients; i++) {
         scenario->clients[i].engine = i % 2;
@@ -354,19 +172,19 @@ static void make_share(struct scenario *scenario, struct rng *rng)
     enum priority priority = (enum priority)rng_between(rng, PRIORITY_BACKGROUND, PRIORITY_INTERACTIVE);
 
     if (rng_chance(rng, 300)) {
-        add_engine(scenario, rng);
+        family_add_engine(scenario, rng);
     }
     for (int64_t i = 0; i < scenario->n_engines; i++) {
         scenario->engines[i].slots = rng_between(rng, 1, 4);
         scenario->engines[i].pages = 4096;
     }
     for (int64_t i = 0; i < n; i++) {
-        struct scenario_clients *clients = add_clients(scenario, PATTERN_DOCUMENT, 2, priority);
+        struct scenario_clients *clients = family_add_clients(scenario, PATTERN_DOCUMENT, 2, priority);
 
         clients->prompt = rng_spread(rng, 50, 3000);
         clients->answer = rng_spread(rng, 1, 300);
         clients->at_once = 8;
-        clients->weight = one_of(rng, weights, 4);
+        clients->weight = rng_one_of(rng, weights, 4);
         clients->engine = rng_between(rng, 0, scenario->n_engines - 1);
     }
     scenario->run.lasts_ms = 60000;
@@ -390,7 +208,7 @@ static void make_deadline(struct scenario *scenario, struct rng *rng)
     int64_t n = rng_between(rng, 1, 3);
 
     for (int64_t i = 0; i < n; i++) {
-        struct scenario_clients *clients = add_chat(scenario, rng, rng_between(rng, 1, 3));
+        struct scenario_clients *clients = family_add_chat(scenario, rng, rng_between(rng, 1, 3));
 
         clients->priority = rng_between(rng, PRIORITY_BACKGROUND, PRIORITY_REALTIME);
         clients->think_ms = rng_between(rng, 200, 2000);
@@ -401,9 +219,9 @@ static void make_deadline(struct scenario *scenario, struct rng *rng)
             clients->finish_by_ms = clients->first_by_ms + rng_spread(rng, 500, 10000);
         }
     }
-    add_documents(scenario, rng, rng_between(rng, 1, 4));
+    family_add_documents(scenario, rng, rng_between(rng, 1, 4));
     if (rng_chance(rng, 400)) {
-        make_screen(scenario, rng, 600);
+        family_make_screen(scenario, rng, 600);
     }
     scenario->run.lasts_ms = rng_between(rng, 10000, 20000);
 }
@@ -414,7 +232,7 @@ static void make_idle(struct scenario *scenario, struct rng *rng)
 
     scenario->sense.has_load = rng_chance(rng, 500);
     scenario->chip.cores = rng_chance(rng, 300);
-    clients = add_documents(scenario, rng, rng_between(rng, 2, 6));
+    clients = family_add_documents(scenario, rng, rng_between(rng, 2, 6));
     clients->at_once = 2;
     clients->n_uids = 1; /* in order of arrival, also when they are scheduled: the same work */
     if (rng_chance(rng, 300)) {
@@ -431,15 +249,15 @@ static void make_idle(struct scenario *scenario, struct rng *rng)
 static void make_starve(struct scenario *scenario, struct rng *rng)
 {
     enum priority priority = (enum priority)rng_between(rng, PRIORITY_INTERACTIVE, PRIORITY_REALTIME);
-    struct scenario_clients *storm = add_clients(scenario, PATTERN_STORM, 6, priority);
+    struct scenario_clients *storm = family_add_clients(scenario, PATTERN_STORM, 6, priority);
 
     storm->prompt = rng_between(rng, 50, 800);
     storm->answer = rng_between(rng, 20, 200);
     storm->n_uids = rng_between(rng, 1, 3);
     storm->at_once = rng_between(rng, 1, 4);
-    add_documents(scenario, rng, rng_between(rng, 1, 3));
+    family_add_documents(scenario, rng, rng_between(rng, 1, 3));
     if (rng_chance(rng, 300)) {
-        make_screen(scenario, rng, 500);
+        family_make_screen(scenario, rng, 500);
     }
     scenario->run.lasts_ms = 20000;
 }
@@ -449,10 +267,10 @@ static void make_fault(struct scenario *scenario, struct rng *rng)
     int64_t n = rng_between(rng, 1, 4);
 
     if (rng_chance(rng, 300)) {
-        add_engine(scenario, rng);
+        family_add_engine(scenario, rng);
     }
     if (rng_chance(rng, 500)) {
-        make_screen(scenario, rng, 500);
+        family_make_screen(scenario, rng, 500);
     }
     add_everybody(scenario, rng);
     for (int64_t i = 0; i < n; i++) {
@@ -477,7 +295,7 @@ static void make_chaos(struct scenario *scenario, struct rng *rng)
     scenario->sense.has_load = rng_chance(rng, 800);
     scenario->sense.has_heat = rng_chance(rng, 900);
     for (int64_t i = 1; i < 4 && scenario->n_loads > 0; i++) {
-        add_load(scenario, 3000 * i, rng_between(rng, 0, 300), rng_between(rng, 0, 250));
+        family_add_load(scenario, 3000 * i, rng_between(rng, 0, 300), rng_between(rng, 0, 250));
     }
     for (int64_t i = 0; i < 3; i++) {
         scenario->clocks[scenario->n_clocks++] =
@@ -506,12 +324,12 @@ static void make_clocks(struct scenario *scenario, struct rng *rng)
     int64_t at_ms;
 
     if (rng_chance(rng, 500)) {
-        make_screen(scenario, rng, 420);
+        family_make_screen(scenario, rng, 420);
         scenario->screen.tells = rng_chance(rng, 300);
         add_everybody(scenario, rng);
         scenario->run.lasts_ms = 15000;
     } else {
-        make_heat(scenario, rng);
+        family_make_heat(scenario, rng);
         scenario->run.settle_ms = 0;
     }
     at_ms = scenario->run.lasts_ms / 3 + rng_between(rng, 0, 500);
@@ -521,21 +339,6 @@ static void make_clocks(struct scenario *scenario, struct rng *rng)
             (struct scenario_clock){ .at_ms = at_ms + scenario->run.lasts_ms / 6, .permille = 1000 };
         at_ms += scenario->run.lasts_ms / 3;
     }
-}
-
-/* Makes heat with pauses, in which a controller could forget or learn what is wrong. */
-static void make_bursts(struct scenario *scenario, struct rng *rng)
-{
-    struct scenario_clients *clients = scenario->clients;
-
-    make_heat(scenario, rng);
-    scenario->run.settle_ms = 0;
-    clients->pattern = PATTERN_CHAT;
-    clients->n = 2;
-    clients->at_once = 1;
-    clients->prompt = rng_spread(rng, 1000, 4000);
-    clients->answer = rng_spread(rng, 50, 400);
-    clients->think_ms = rng_spread(rng, 5000, 60000);
 }
 
 /* Makes answers that go on for longer than the run, more of them than slots, of one user or of several. */
@@ -550,7 +353,7 @@ static void make_endless(struct scenario *scenario, struct rng *rng)
     for (int64_t i = 0; i < 2; i++) {
         int64_t n = i == 0 ? engine->slots + rng_between(rng, 1, 6) : rng_between(rng, 1, 4);
         struct scenario_clients *clients =
-            add_clients(scenario, PATTERN_DOCUMENT, n, i == 0 ? priority : PRIORITY_BACKGROUND);
+            family_add_clients(scenario, PATTERN_DOCUMENT, n, i == 0 ? priority : PRIORITY_BACKGROUND);
 
         clients->n_uids = rng_between(rng, 1, n);
         clients->prompt = rng_between(rng, 50, 400);
@@ -562,7 +365,7 @@ static void make_endless(struct scenario *scenario, struct rng *rng)
 /* Makes one user with as many promises as it is given, of long answers, and two with few, of short ones. */
 static void make_promises(struct scenario *scenario, struct rng *rng)
 {
-    struct scenario_clients *many = add_clients(scenario, PATTERN_DOCUMENT, 2, PRIORITY_INTERACTIVE);
+    struct scenario_clients *many = family_add_clients(scenario, PATTERN_DOCUMENT, 2, PRIORITY_INTERACTIVE);
     struct scenario_clients *few;
 
     scenario->engines[0].slots = rng_between(rng, 4, 12);
@@ -571,42 +374,38 @@ static void make_promises(struct scenario *scenario, struct rng *rng)
     many->prompt = rng_between(rng, 20, 200);
     many->answer = rng_between(rng, 100, 400);
     many->finish_by_ms = rng_spread(rng, 20000, 120000);
-    few = add_chat(scenario, rng, 2);
+    few = family_add_chat(scenario, rng, 2);
     few->prompt = rng_between(rng, 20, 100);
     few->answer = rng_between(rng, 5, 20);
     few->finish_by_ms = rng_spread(rng, 2000, 20000);
     scenario->run.lasts_ms = 60000;
 }
 
-/* Makes heat with a sensor that hangs in the middle, and others that grow hotter behind it. */
-static void make_stuck(struct scenario *scenario, struct rng *rng)
-{
-    int64_t at_ms;
-
-    make_heat(scenario, rng);
-    scenario->n_clients = 1;
-    scenario->run.settle_ms = 0;
-    scenario->run.lasts_ms += 120000;
-    at_ms = scenario->run.lasts_ms / 3;
-    scenario->mishaps[scenario->n_mishaps++] = (struct scenario_mishap){
-        .kind = MISHAP_HEAT_STUCK,
-        .at_ms = at_ms,
-        .lasts_ms = scenario->run.lasts_ms,
-    };
-    scenario->others[scenario->n_others] = scenario->others[0];
-    scenario->others[scenario->n_others].at_ms = at_ms + 5000;
-    scenario->others[scenario->n_others++].mw += 2000;
-}
-
 static void (*const makers[FAMILY_COUNT])(struct scenario *scenario, struct rng *rng) = {
-    [FAMILY_STEADY] = make_steady,   [FAMILY_STEP] = make_step,           [FAMILY_HINT] = make_hint,
-    [FAMILY_HEAT] = make_heat,       [FAMILY_DISTURBED] = make_disturbed, [FAMILY_HOT] = make_hot,
-    [FAMILY_BLIND] = make_blind,     [FAMILY_OVERLOAD] = make_overload,   [FAMILY_MODELS] = make_models,
-    [FAMILY_FAIR] = make_fair,       [FAMILY_DEADLINE] = make_deadline,   [FAMILY_IDLE] = make_idle,
-    [FAMILY_STARVE] = make_starve,   [FAMILY_FAULT] = make_fault,         [FAMILY_CHAOS] = make_chaos,
-    [FAMILY_SHARE] = make_share,     [FAMILY_CLOCKS] = make_clocks,       [FAMILY_BURSTS] = make_bursts,
-    [FAMILY_TWINS] = make_twins,     [FAMILY_UNTOLD] = make_untold,       [FAMILY_LOSSES] = make_losses,
-    [FAMILY_ENDLESS] = make_endless, [FAMILY_PROMISES] = make_promises,   [FAMILY_STUCK] = make_stuck,
+    [FAMILY_STEADY] = make_steady,
+    [FAMILY_STEP] = make_step,
+    [FAMILY_HINT] = make_hint,
+    [FAMILY_HEAT] = family_make_heat,
+    [FAMILY_DISTURBED] = family_make_disturbed,
+    [FAMILY_HOT] = family_make_hot,
+    [FAMILY_BLIND] = make_blind,
+    [FAMILY_OVERLOAD] = make_overload,
+    [FAMILY_MODELS] = make_models,
+    [FAMILY_FAIR] = make_fair,
+    [FAMILY_DEADLINE] = make_deadline,
+    [FAMILY_IDLE] = make_idle,
+    [FAMILY_STARVE] = make_starve,
+    [FAMILY_FAULT] = make_fault,
+    [FAMILY_CHAOS] = make_chaos,
+    [FAMILY_SHARE] = make_share,
+    [FAMILY_CLOCKS] = make_clocks,
+    [FAMILY_BURSTS] = family_make_bursts,
+    [FAMILY_TWINS] = make_twins,
+    [FAMILY_UNTOLD] = make_untold,
+    [FAMILY_LOSSES] = make_losses,
+    [FAMILY_ENDLESS] = make_endless,
+    [FAMILY_PROMISES] = make_promises,
+    [FAMILY_STUCK] = family_make_stuck,
 };
 
 void scenario_make(struct scenario *scenario, uint64_t seed, enum family family)
@@ -619,8 +418,8 @@ void scenario_make(struct scenario *scenario, uint64_t seed, enum family family)
         family = (enum family)(seed % FAMILY_BY_SEED);
     }
     scenario->run.family = family;
-    make_chip(scenario, &rng);
-    add_engine(scenario, &rng);
+    family_make_chip(scenario, &rng);
+    family_add_engine(scenario, &rng);
     makers[family](scenario, &rng);
     traits_make(scenario, seed);
 }

@@ -3,7 +3,7 @@
  *
  * It sees both sides: the plant as it is (real temperature, frames with and without us, the holder of the GPU) and what
  * sotto decided (limits, steps, answers). It changes nothing. monitor.c follows the device, monitor_heat.c the
- * temperature, monitor_serve.c the requests.
+ * temperature, monitor_serve.c the requests, monitor_told.c refusals.
  */
 #ifndef SOTTO_SIM_MONITOR_H
 #define SOTTO_SIM_MONITOR_H
@@ -177,8 +177,6 @@ void monitor_heat_end(struct monitor *monitor);
 
 /* ---- the requests (monitor_serve.c) */
 void monitor_on_asked(struct monitor *monitor, const struct request *request);
-void monitor_on_full(struct monitor *monitor, const struct job *job, uint64_t retry_us);
-void monitor_on_refused(struct monitor *monitor, const struct request *request, uint64_t retry_us);
 void monitor_on_served(struct monitor *monitor, struct request *request, uint32_t n);
 void monitor_on_token(struct monitor *monitor, struct request *request);
 void monitor_on_end(struct monitor *monitor, const struct request *request, enum server_end how);
@@ -193,6 +191,13 @@ double monitor_offered(const struct monitor *monitor, uint64_t at_ns);
 
 /* Returns what is known of the account of @request, or NULL if there are too many. */
 struct monitor_account *monitor_account_of(struct monitor *monitor, const struct request *request);
+
+/* ---- refusals, and the times told with them, in microseconds (monitor_told.c) */
+void monitor_on_full(struct monitor *monitor, const struct job *job, uint64_t retry_us);
+void monitor_on_refused(struct monitor *monitor, const struct request *request, uint64_t retry_us);
+
+/* Compares a time told with the time that it took, once enough requests of its user have ended. */
+void monitor_judge_told(struct monitor *monitor, const struct request *request, enum server_end how);
 
 /* ---- what promises cost (monitor_oracle.c) */
 void monitor_on_deadline(struct monitor *monitor, const struct request *request, bool is_refused);

@@ -107,3 +107,8 @@ uint64_t rng_wait(struct rng *rng, uint64_t mean)
         whole += 1.0;
     }
 }
+
+int64_t rng_one_of(struct rng *rng, const int64_t *values, size_t n)
+{
+    return values[rng_next(rng) % n];
+}

@@ -9,6 +9,7 @@
 #define SOTTO_SIM_RNG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum rng_stream {
@@ -42,5 +43,8 @@ double rng_unit(struct rng *rng);
 
 /* Returns a wait of @mean on average, without memory (Poisson arrivals). */
 uint64_t rng_wait(struct rng *rng, uint64_t mean);
+
+/* Returns one of @n values, each as likely. */
+int64_t rng_one_of(struct rng *rng, const int64_t *values, size_t n);
 
 #endif

@@ -2,54 +2,9 @@
 #include "base/clean.h"
 #include "base/num.h"
 #include "plant/dram.h"
-#include <assert.h>
 #include <stdio.h>
 
-/* ---- messages: in order, each after its delay */
-
-static void post(struct engine *engine, struct engine_mail *mail, struct timeline_event *due,
-                 const struct engine_message *message)
-{
-    struct engine_message *copy = mem_alloc(MEM_MISC, sizeof(*copy));
-
-    assert(copy);
-    *copy = *message;
-    copy->next = NULL;
-    copy->at_ns = engine->timeline->now_ns + (uint64_t)engine->scenario->chip.latency_us * TIMELINE_US;
-    if (mail->last) {
-        mail->last->next = copy;
-    } else {
-        mail->first = copy;
-        timeline_enter(engine->timeline, due, copy->at_ns);
-    }
-    mail->last = copy;
-}
-
-static struct engine_message *collect(struct engine *engine, struct engine_mail *mail, struct timeline_event *due)
-{
-    struct engine_message *message = mail->first;
-
-    mail->first = message->next;
-    if (mail->first) {
-        timeline_enter(engine->timeline, due, mail->first->at_ns);
-    } else {
-        mail->last = NULL;
-    }
-    return message;
-}
-
-static void discard(struct engine *engine, struct engine_mail *mail, struct timeline_event *due)
-{
-    timeline_cancel(engine->timeline, due);
-    while (mail->first) {
-        struct engine_message *message = mail->first;
-
-        mail->first = message->next;
-        mem_free(message->work);
-        mem_free(message);
-    }
-    mail->last = NULL;
-}
+/* ---- messages */
 
 void engine_send(struct engine *engine, const struct engine_message *order)
 {
@@ -57,22 +12,21 @@ void engine_send(struct engine *engine, const struct engine_message *order)
         mem_free(order->work);
         return;
     }
-    post(engine, &engine->orders, &engine->order_due, order);
+    engine_mail_post(&engine->orders, order);
 }
 
 static void answer(struct engine *engine, const struct engine_message *message)
 {
-    post(engine, &engine->answers, &engine->answer_due, message);
+    engine_mail_post(&engine->answers, message);
 }
 
 static void on_answer_due(void *owner)
 {
     struct engine *engine = owner;
-    struct engine_message *message = collect(engine, &engine->answers, &engine->answer_due);
+    struct engine_message *message = engine_mail_collect(&engine->answers);
 
     engine->on_answer(engine->owner, engine, message);
-    mem_free(message->work);
-    mem_free(message);
+    engine_mail_free(message);
 }
 
 static void breach(struct engine *engine, const char *what)
@@ -363,7 +317,7 @@ static struct engine_step *step_of(struct engine *engine, uint64_t id)
 
 static uint64_t sent_ns(const struct engine *engine, const struct engine_message *order)
 {
-    return order->at_ns - (uint64_t)engine->scenario->chip.latency_us * TIMELINE_US;
+    return order->at_ns - engine->orders.latency_ns;
 }
 
 /* Returns the factor by which a step takes longer than others like it. */
@@ -476,7 +430,7 @@ static void go_on(struct engine *engine, const struct engine_message *order)
 static void on_order_due(void *owner)
 {
     struct engine *engine = owner;
-    struct engine_message *order = collect(engine, &engine->orders, &engine->order_due);
+    struct engine_message *order = engine_mail_collect(&engine->orders);
 
     switch (order->what) {
     case ENGINE_OPEN:
@@ -508,8 +462,7 @@ static void on_order_due(void *owner)
         breach(engine, "an answer came as an order");
         break;
     }
-    mem_free(order->work);
-    mem_free(order);
+    engine_mail_free(order);
 }
 
 /* ---- life */
@@ -517,6 +470,8 @@ static void on_order_due(void *owner)
 void engine_init(struct engine *engine, struct timeline *timeline, const struct scenario *scenario, struct gpu *gpu,
                  uint32_t number)
 {
+    uint64_t latency_ns = (uint64_t)scenario->chip.latency_us * TIMELINE_US;
+
     *engine = (struct engine){
         .timeline = timeline,
         .scenario = scenario,
@@ -526,8 +481,8 @@ void engine_init(struct engine *engine, struct timeline *timeline, const struct 
     };
     rng_init(&engine->rng, (uint64_t)scenario->run.seed * SCENARIO_ROWS_MAX + number, RNG_CHIP);
     rng_init(&engine->rng_submit, (uint64_t)scenario->run.seed * SCENARIO_ROWS_MAX + number, RNG_TRAITS);
-    timeline_event_init(&engine->order_due, on_order_due, engine);
-    timeline_event_init(&engine->answer_due, on_answer_due, engine);
+    engine_mail_init(&engine->orders, timeline, latency_ns, on_order_due, engine);
+    engine_mail_init(&engine->answers, timeline, latency_ns, on_answer_due, engine);
     timeline_event_init(&engine->run_end, on_run_end, engine);
     engine->user = (struct gpu_user){ .granted = on_granted, .owner = engine };
     engine_restart(engine);
@@ -557,8 +512,8 @@ void engine_die(struct engine *engine)
         mem_free(engine->steps[i].work);
         engine->steps[i].work = NULL;
     }
-    discard(engine, &engine->orders, &engine->order_due);
-    discard(engine, &engine->answers, &engine->answer_due);
+    engine_mail_discard(&engine->orders);
+    engine_mail_discard(&engine->answers);
     engine->is_alive = false;
     engine->is_stalled = false;
 }

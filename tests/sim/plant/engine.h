@@ -12,8 +12,8 @@
 #ifndef SOTTO_SIM_ENGINE_H
 #define SOTTO_SIM_ENGINE_H
 
+#include "plant/engine_mail.h"
 #include "plant/gpu.h"
-#include "sched/plan.h"
 
 #define ENGINE_PAGE_TOKENS 16u
 #define ENGINE_BEGUN       2u
@@ -27,58 +27,6 @@ struct engine_sequence {
     uint32_t n_done;
     uint32_t n_pages; /* promised */
     bool is_closed;   /* and held, since a step names it */
-};
-
-struct engine_entry {
-    uint32_t sequence;
-    uint32_t n_prefill; /* 0: one token more */
-    /* in the answer */
-    uint32_t n_rows;
-    uint32_t n_tok;
-};
-
-struct engine_work {
-    uint64_t id;
-    enum priority priority; /* the highest in it */
-    struct cost_load load;
-    uint32_t n_entries;
-    struct engine_entry entries[PLAN_ENTRIES];
-};
-
-enum engine_what {
-    ENGINE_OPEN,
-    ENGINE_CLOSE,
-    ENGINE_STEP,
-    ENGINE_CONTINUE,
-    ENGINE_SUSPEND,
-    ENGINE_WITHDRAW,
-    /* answers */
-    ENGINE_OPENED,
-    ENGINE_REFUSED,
-    ENGINE_DONE,
-    ENGINE_SUSPENDED,
-    ENGINE_WITHDRAWN,
-};
-
-struct engine_message {
-    struct engine_message *next;
-    enum engine_what what;
-    uint64_t at_ns; /* when it arrives */
-    uint64_t id;    /* of the step */
-    uint32_t sequence;
-    uint32_t slice_us;
-    uint32_t n_known; /* OPEN */
-    uint32_t n_cached;
-    uint32_t n_reserve;
-    uint64_t held_us;         /* the device, since it was last told to run */
-    uint64_t waited_us;       /* for it, since then */
-    bool done;                /* WITHDRAWN */
-    struct engine_work *work; /* STEP and DONE: owned by the message */
-};
-
-struct engine_mail {
-    struct engine_message *first;
-    struct engine_message *last;
 };
 
 struct engine_step {
@@ -100,8 +48,6 @@ struct engine {
 
     struct engine_mail orders;
     struct engine_mail answers;
-    struct timeline_event order_due;
-    struct timeline_event answer_due;
 
     struct engine_step steps[ENGINE_STEPS];
     struct engine_step *running; /* NULL: nothing runs or waits for the device */

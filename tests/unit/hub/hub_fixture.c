@@ -211,6 +211,32 @@ void fixture_run(struct fixture *fixture, uint32_t ms)
     fixture_until(fixture, is_late, &end_us);
 }
 
+static bool is_idle(void *owner)
+{
+    const struct streams *streams = &((struct fixture *)owner)->hub->streams;
+
+    for (size_t i = 0; i < DISPATCH_STEPS; i++) {
+        if (streams->dispatch.steps[i].state == DISPATCH_SUSPENDED) {
+            return false;
+        }
+    }
+    return list_is_empty(&streams->all);
+}
+
+void fixture_until_idle(struct fixture *fixture)
+{
+    fixture_until(fixture, is_idle, fixture);
+}
+
+struct governor_limits *fixture_limits(struct fixture *fixture)
+{
+    struct governor_loop *loop = &fixture->hub->governor_loop;
+
+    loop->ticks = true;
+    uv_timer_stop(&loop->timer);
+    return &loop->governor.limits[PROCESSOR_CPU];
+}
+
 struct model_entry *fixture_model(struct fixture *fixture)
 {
     return model_entry_find(&fixture->hub->registry, "tiny");

@@ -72,6 +72,12 @@ void fixture_until(struct fixture *fixture, bool (*is_true)(void *owner), void *
 void fixture_run(struct fixture *fixture, uint32_t ms);
 void fixture_until_ready(struct fixture *fixture);
 
+/* Waits until no request is left and no step stands still. */
+void fixture_until_idle(struct fixture *fixture);
+
+/* Returns the limits of the CPU, to be set by hand: the governor does not change them until all work is done. */
+struct governor_limits *fixture_limits(struct fixture *fixture);
+
 /* Kills the engine by @signal and waits until the hub has noticed. */
 void fixture_kill_engine(struct fixture *fixture, int signal);
 

@@ -75,14 +75,12 @@ static bool stands_still(void *owner)
 
 START_TEST(a_barge_in_on_a_suspended_step_waits_for_its_end)
 {
-    struct governor_limits *limits = &fixture.hub->governor_loop.governor.limits[PROCESSOR_CPU];
+    struct governor_limits *limits = fixture_limits(&fixture);
     uint64_t id = open_empty();
     struct log log = { .n = 0 };
     struct client cut;
     struct client next;
 
-    fixture.hub->governor_loop.ticks = true; /* else the governor would take them back */
-    uv_timer_stop(&fixture.hub->governor_loop.timer);
     limits->slice_us = 3000;
     limits->duty_permille = 400;
     init_turn(&cut, id, 203, 20, 3);
@@ -119,15 +117,13 @@ static bool stands_with_two(void *owner)
 
 START_TEST(a_barge_in_through_the_class_gate_does_not_wait_for_a_step_behind_it)
 {
-    struct governor_limits *limits = &fixture.hub->governor_loop.governor.limits[PROCESSOR_CPU];
+    struct governor_limits *limits = fixture_limits(&fixture);
     const struct governor_limits usual = *limits;
     uint64_t id = open_empty();
     struct client cut;
     struct client beside;
     struct client next;
 
-    fixture.hub->governor_loop.ticks = true; /* else the governor would take them back */
-    uv_timer_stop(&fixture.hub->governor_loop.timer);
     limits->slice_us = 3000;
     limits->duty_permille = 400;
     init_turn(&cut, id, 203, 20, 90);
