@@ -62,7 +62,7 @@ class Machine(MachineFiles):
         for model in models.values():
             model.update({"threads": 1, "context": 512})
         daemon = Daemon(engine="real", models=models, sense={"start": "child", "root": self.folder},
-                        device={"gpu": "off"}, start=False, **named)
+                        device={"gpu": "off"}, start=False, environment={"STATE_DIRECTORY": self.known_chip()}, **named)
         daemon.configure(governor=GOVERNOR)
         daemon.start()
         for name in models:
@@ -73,12 +73,30 @@ class Machine(MachineFiles):
         return daemon
 
 
+    def known_chip(self):
+        """A state folder in which an earlier run has left this chip's gains: an unknown one is approached slowly."""
+        folder = os.path.join(self.folder, "state")
+        board = os.path.join(self.folder, "sys/class/dmi/id")
+        os.makedirs(folder, exist_ok=True)
+        os.makedirs(board, exist_ok=True)
+        with open(os.path.join(board, "board_name"), "w", encoding="ascii") as file:
+            file.write("Test board\n")
+        with open(os.path.join(folder, "gains"), "w", encoding="ascii") as file:
+            file.write("sotto gains 1\nboard Test board\nwhole_mc 35000\nlag_ms 4000\n")
+        return folder
+
+
 def sensor(daemon, name):
     return next((one for one in daemon.status().sensors if one.name == name), pb.SensorInfo())
 
 
 def cores(daemon):
     return processor(daemon.status())
+
+
+def until_full(daemon):
+    """Waits for the end of the first approach, which is slow: while there is work, three percent a second."""
+    within(lambda: cores(daemon).mode == "full", "nothing bounds the work")
 
 
 def bodies(n=120, priority=BACKGROUND, model=""):
@@ -144,7 +162,7 @@ def a_chip_that_warms_up_is_held_at_its_target_and_work_goes_on():
         nodes = Nodes(ambient=30, die_k=15, die_s=1, board_k=20, board_s=6, others=0.3)
         with Watcher(daemon) as watcher, Talker(daemon, asked) as talker, Heat(daemon, machine, nodes) as heat:
             heat.others = 0.3
-            while not watcher.has_reported("heat"):  # on a busy machine others warm the chip more, and we less
+            while max(row[1] for row in heat.rows) < 58 if heat.rows else True:  # of 61; others warm the chip until then
                 heat.others = min(heat.others + 0.02, 1.0)
                 time.sleep(0.5)
             bound = time.monotonic()
@@ -159,7 +177,7 @@ def a_chip_that_warms_up_is_held_at_its_target_and_work_goes_on():
         hottest = max(row[1] for row in rows)
         duties = [info.duty_permille for info in infos]
         note(f"{hottest:.2f} of 61 °C, late by {heat.late_s:.2f} s; duty {duties[0]} to {min(duties)}; {len(talker.at)} tokens; {reported}")
-        equal(next(row for row in reported if row[1] != "full"), ("heat", "shared"), "the first mode that Watch reports")
+        equal({cause for cause, mode in reported if mode != "full"} - {"heat"}, set(), "other causes that Watch reports")
         holds(hottest < 63 + 15 * heat.late_s, f"{hottest} degrees; the loop was {heat.late_s:.2f} s late")
         holds(min(duties) < 700, "duty does not follow")
         throttled = talker.notices(pb.NOTICE_THROTTLED)
@@ -175,7 +193,7 @@ def a_sensor_that_vanishes_makes_careful_and_one_that_comes_back_is_believed_wha
         wanted = alone(daemon, asked)
         with Watcher(daemon) as watcher, Talker(daemon, asked) as talker:
             within(lambda: talker.at, "it talks")
-            equal(cores(daemon).mode, "full", "mode before")
+            until_full(daemon)
             machine.drop_zone()
             within(lambda: sensor(daemon, "zone gpu-thermal").state == pb.SENSOR_ABSENT, "it is missed")
             within(lambda: watcher.has_reported("blind-heat"), "Watch reports it")
@@ -258,14 +276,15 @@ def a_compositors_word_holds_back_and_its_silence_gives_back():
         asked = bodies()
         wanted = alone(daemon, asked)
         with Watcher(daemon) as watcher, Talker(daemon, asked) as talker:
-            within(lambda: talker.at, "it talks")
+            until_full(daemon)
+            n_before = len(watcher.causes())
             code, _, words = daemon.sotto("hint", "--busy", "1500")
             equal(code, 0, words)
             within(lambda: watcher.has_reported("hint"), "Watch reports it")
             within(lambda: cores(daemon).mode == "full", "full again")
-            causes = {cause for cause, mode in watcher.causes() if mode != "full"}
-            # Free, while the mode still dwells; blind, if a busy machine keeps sotto-sense from looking.
-            holds("hint" in causes and {cause for cause in causes if "blind" not in cause} <= {"hint", "free"}, causes)
+            causes = {cause for cause, mode in watcher.causes()[n_before:] if mode != "full"}
+            # Free or graphics, while the mode still dwells; blind, if a busy machine keeps sotto-sense from looking.
+            holds("hint" in causes and {cause for cause in causes if "blind" not in cause} <= {"hint", "free", "graphics"}, causes)
             moment = time.monotonic()
             within(lambda: talker.n_since(moment) > 20, "work goes on")
         talker.judge(wanted)
