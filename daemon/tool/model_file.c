@@ -41,6 +41,17 @@ int model_file_map(struct model_file *file)
     return 0;
 }
 
+int model_file_begin(struct gguf_writer *writer, const char *path, bool force, struct diag *diag)
+{
+    int r = gguf_writer_begin(writer, path, force, diag);
+
+    if (r == GGUF_WRITE_REFUSED && !force && strstr(diag->text, "there already")) {
+        diag_clear(diag);
+        diag_set(diag, "%s exists already; --force replaces it", path);
+    }
+    return r;
+}
+
 void model_file_close(struct model_file *file)
 {
     if (!file->gguf) {

@@ -7,7 +7,7 @@
 #ifndef SOTTO_TOOL_MODEL_FILE_H
 #define SOTTO_TOOL_MODEL_FILE_H
 
-#include "gguf/gguf.h"
+#include "gguf/write.h"
 
 struct model_file {
     const char *path; /* the caller's */
@@ -27,6 +27,9 @@ int model_file_open(struct model_file *file, const char *path, struct diag *diag
 
 /* Maps the data: the bytes of a tensor begin at file->map + offset. Returns 0 or a fault. */
 int model_file_map(struct model_file *file);
+
+/* Begins a new file at @path, as gguf_writer_begin() does; if there is one, @diag names the option that replaces it. */
+int model_file_begin(struct gguf_writer *writer, const char *path, bool force, struct diag *diag);
 
 void model_file_close(struct model_file *file); /* takes a zeroed one, too */
 

@@ -149,11 +149,7 @@ static int write_file(struct work *work)
     }
     put_head(work);
     work->about = NULL;
-    r = gguf_writer_begin(work->writer, work->request.out, work->request.force, &work->diag);
-    if (r == GGUF_WRITE_REFUSED && !work->request.force && strstr(work->diag.text, "there already")) {
-        diag_clear(&work->diag);
-        diag_set(&work->diag, "%s exists already; --force replaces it", work->request.out);
-    }
+    r = model_file_begin(work->writer, work->request.out, work->request.force, &work->diag);
     if (!r) {
         work->about = work->request.in;
         r = put_data(work);

@@ -107,8 +107,8 @@ static uint64_t feedings_us(unsigned n)
     return clock_mono_us() - from_us;
 }
 
-/* Not more often, as far as it was observed; and not more seldom, in the quickest of the times that a busy machine
- * leaves for looking. */
+/* It is fed no more often than that, as far as was observed, and no more seldom in the quickest of several tries: a
+ * busy machine may look late. */
 START_TEST(the_watchdog_is_fed_at_half_its_interval)
 {
     uint64_t from_us = clock_mono_us();
