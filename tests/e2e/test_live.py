@@ -24,6 +24,7 @@ STORY = "Once upon a time, there was a little girl named Lily. She had a cat. "
 SENSE_PERIOD_S = 0.25
 
 PASSIVE_MC = 66000  # so the target is 61 degrees: five below
+BLIND_PERMILLE = 100
 LOAD = "fdinfo renderD128"
 GOVERNOR = {"cores_share": True, "heat_grace": "2s"}
 
@@ -47,15 +48,16 @@ def made(folder=tempfile.mkdtemp(prefix="sotto-live-")):
 
 
 class Machine(MachineFiles):
-    """A board with one sensor, and with a device that another program draws with."""
+    """A board with one sensor of heat, or with a device that another program draws with, or with both."""
 
-    def __init__(self, draws=True):
+    def __init__(self, draws=True, warms=True):
         super().__init__()
-        self.draws = draws
+        self.draws, self.warms = draws, warms
         if draws:
             self.gpu()
             self.client(4711, "weston")
-        self.zone("gpu-thermal", 45000, passive=PASSIVE_MC, critical=105000)
+        if warms:
+            self.zone("gpu-thermal", 45000, passive=PASSIVE_MC, critical=105000)
 
     def daemon(self, models=None, **named):
         models = models or {"one": {"file": model_file()}}
@@ -67,7 +69,8 @@ class Machine(MachineFiles):
         daemon.start()
         for name in models:
             daemon.wait_ready(name)
-        within(lambda: sensor(daemon, "zone gpu-thermal").state == pb.SENSOR_OK, "the sensor is read")
+        if self.warms:
+            within(lambda: sensor(daemon, "zone gpu-thermal").state == pb.SENSOR_OK, "the sensor is read")
         if self.draws:
             within(lambda: sensor(daemon, LOAD).state == pb.SENSOR_OK, "the load is read")
         return daemon
@@ -92,11 +95,6 @@ def sensor(daemon, name):
 
 def cores(daemon):
     return processor(daemon.status())
-
-
-def until_full(daemon):
-    """Waits for the end of the first approach, which is slow: while there is work, three percent a second."""
-    within(lambda: cores(daemon).mode == "full", "nothing bounds the work")
 
 
 def bodies(n=120, priority=BACKGROUND, model=""):
@@ -193,19 +191,19 @@ def a_sensor_that_vanishes_makes_careful_and_one_that_comes_back_is_believed_wha
         wanted = alone(daemon, asked)
         with Watcher(daemon) as watcher, Talker(daemon, asked) as talker:
             within(lambda: talker.at, "it talks")
-            until_full(daemon)
+            holds(cores(daemon).duty_permille > BLIND_PERMILLE, f"a chip that can be read: {cores(daemon)}")
             machine.drop_zone()
             within(lambda: sensor(daemon, "zone gpu-thermal").state == pb.SENSOR_ABSENT, "it is missed")
             within(lambda: watcher.has_reported("blind-heat"), "Watch reports it")
             info = cores(daemon)
-            equal((info.cause, info.duty_permille <= 100), ("blind-heat", True), "Status")
+            equal((info.cause, info.duty_permille <= BLIND_PERMILLE), ("blind-heat", True), "Status")
             moment = time.monotonic()
             within(lambda: talker.n_since(moment) > 20, "work goes on, slowly")
             within(lambda: any("can't be read" in notice.detail for notice in
                                        talker.notices(pb.NOTICE_THROTTLED)), "the stream gets a notice")
             machine.zone("gpu-thermal", 46000, number=5, passive=PASSIVE_MC)
-            within(lambda: cores(daemon).cause != "blind-heat", "it is believed again")
-            within(lambda: cores(daemon).mode == "full", f"full again: {cores(daemon)}")
+            within(lambda: cores(daemon).cause != "blind-heat" and cores(daemon).duty_permille > BLIND_PERMILLE,
+                   "it is believed again")
         talker.judge(wanted)
 
 
@@ -222,24 +220,24 @@ def one_reading_of_85_degrees_among_45_is_set_aside():
                 begun = time.monotonic()
                 machine.warm(85000)
                 within(lambda: sensor(daemon, "zone gpu-thermal").state == pb.SENSOR_IMPLAUSIBLE or
-                       watcher.causes(), "the reading comes")
+                       watcher.has_reported("trip"), "the reading comes")
                 machine.warm(45000)
                 is_single = time.monotonic() - begun < SENSE_PERIOD_S
                 moment = time.monotonic()
                 within(lambda: sensor(daemon, "zone gpu-thermal").state == pb.SENSOR_OK, "it is good again")
                 within(lambda: talker.n_since(moment) > 20, "work goes on")
                 causes = {cause for cause, _ in watcher.causes()}
-                n_wrong += is_single and "heat" in causes
+                n_wrong += is_single and "trip" in causes
                 holds(n_wrong < 3, "a single reading is taken for heat")
-                if not causes:
+                if causes <= {"free", "heat"}:  # of the first approach
                     return
-                within(lambda: cores(daemon).mode == "full", "it is over")
+                within(lambda: cores(daemon).cause in ("free", "heat"), "it is over")
         raise LeftOut("this machine is too busy to show a reading once")
 
 
 @fact
 def a_screen_that_begins_to_draw_gets_its_time_and_no_token_changes():
-    with Machine() as machine, machine.daemon() as daemon, Screen(machine) as screen:
+    with Machine(warms=False) as machine, machine.daemon() as daemon, Screen(machine) as screen:
         asked = bodies()
         wanted = alone(daemon, asked)
         with Watcher(daemon) as watcher, Talker(daemon, asked) as talker:
@@ -272,11 +270,11 @@ def a_screen_that_begins_to_draw_gets_its_time_and_no_token_changes():
 
 @fact
 def a_compositors_word_holds_back_and_its_silence_gives_back():
-    with Machine() as machine, machine.daemon() as daemon:
+    with Machine(warms=False) as machine, machine.daemon() as daemon:
         asked = bodies()
         wanted = alone(daemon, asked)
         with Watcher(daemon) as watcher, Talker(daemon, asked) as talker:
-            until_full(daemon)
+            within(lambda: cores(daemon).mode == "full", "nothing bounds the work")
             n_before = len(watcher.causes())
             code, _, words = daemon.sotto("hint", "--busy", "1500")
             equal(code, 0, words)
