@@ -52,6 +52,7 @@ static const struct model_settings model_usual = {
     .backend = "cpu",
     .kv_format = "f16",
     .share_prefixes = true,
+    .drafts = true,
 };
 
 /* ---- models */

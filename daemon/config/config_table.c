@@ -84,6 +84,7 @@ static const struct config_key model_keys[] = {
     { "sequences", CONFIG_COUNT, AT(model_settings, n_sequences), 1, 256 },
     { "step_rows", CONFIG_COUNT, AT(model_settings, n_step_rows), 1, 4096 },
     { "share_prefixes", CONFIG_FLAG, AT(model_settings, share_prefixes) },
+    { "drafts", CONFIG_FLAG, AT(model_settings, drafts) },
     { "load", CONFIG_FLAG, AT(model_settings, load_at_start) },
     { "default", CONFIG_FLAG, AT(model_settings, is_default) },
     { "fake_script", CONFIG_PATH, AT(model_settings, fake_script) },

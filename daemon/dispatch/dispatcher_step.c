@@ -44,7 +44,7 @@ static void tell_step(struct instance *instance, const struct dispatch_step *dis
             entries[i].prefill = entry->n_prefill;
         } else {
             entries[i].work_case = SOTTO__ENGINE__ENTRY__WORK_DECODE;
-            entries[i].decode = 1;
+            entries[i].decode = 1 + entry->n_drafts;
         }
         list[i] = &entries[i];
     }
@@ -121,6 +121,17 @@ void dispatcher_tell(struct dispatcher *dispatcher, const struct dispatch_order 
 
 /* ---- from the engine */
 
+/* True if the sampled tokens are of the vocabulary. */
+static bool are_in(const struct instance *instance, const Sotto__Engine__EntryDone *done)
+{
+    for (size_t i = 0; i < done->n_tokens; i++) {
+        if (done->tokens[i] >= instance->facts.n_vocab) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Returns false if the answer for one job contradicts what was asked. */
 static bool is_plausible(const struct instance *instance, const struct plan_entry *entry,
                          const Sotto__Engine__EntryDone *done)
@@ -128,7 +139,7 @@ static bool is_plausible(const struct instance *instance, const struct plan_entr
     const struct job *job = entry->job;
     uint32_t sequence = stream_of(entry->job)->sequence.number;
 
-    if (done->rows > entry->n_rows || done->n_tokens > 1 ||
+    if (done->rows + done->drafts > entry->n_rows + entry->n_drafts || done->n_tokens > 1 + entry->n_drafts ||
         (done->n_logprobs != 0 && done->n_logprobs != done->n_tokens) ||
         (sequence != 0 && done->sequence != sequence)) {
         return false;
@@ -138,7 +149,7 @@ static bool is_plausible(const struct instance *instance, const struct plan_entr
         return false;
     }
     return sequence == 0 || done->n_tokens == 0 ||
-           (job->n_done + done->rows == job->n_known && done->tokens[0] < instance->facts.n_vocab);
+           (job->n_done + done->rows + 1 == job->n_known + done->n_tokens && are_in(instance, done));
 }
 
 /* Returns whether the answers for the streams that are not over fit what was asked. */
@@ -158,7 +169,7 @@ static bool fits(const struct instance *instance, const struct dispatch_step *st
     return true;
 }
 
-/* Takes what a step computed for one job. */
+/* Takes what a step computed for one job. Of several tokens all but the last have their rows already. */
 static void take_result(const struct dispatcher *dispatcher, struct job *job, bool alone,
                         const Sotto__Engine__EntryDone *done, uint64_t now_us, uint64_t boot_us)
 {
@@ -170,12 +181,32 @@ static void take_result(const struct dispatcher *dispatcher, struct job *job, bo
         return;
     }
     job->n_done += done->rows;
-    queue_charge(&streams->queue, job, done->rows, (uint32_t)done->n_tokens, now_us, boot_us);
+    queue_charge(&streams->queue, job, done->rows, done->n_tokens > 0 ? 1 : 0, now_us, boot_us);
+    job_drafted(job, done->n_tokens > 1 ? (uint32_t)done->n_tokens - 1 : 0, done->drafts);
     metering_count(stream, done->rows);
-    if (done->n_tokens == 1 && blame_served(&stream->mark, 1, alone)) {
+    if (done->n_tokens > 0 && blame_served(&stream->mark, (uint32_t)done->n_tokens, alone)) {
         job->alone = false;
     }
     answer_take(stream, done);
+}
+
+/* Writes to @ret_load what the step held: the plan counts more drafts than the text may have suggested. Returns false if
+ * it held less than was planned otherwise. */
+static bool load_of(const struct plan *plan, const Sotto__Engine__StepDone *done, struct cost_load *ret_load)
+{
+    *ret_load = plan->load;
+    for (uint32_t i = 0; i < plan->n_entries; i++) {
+        const struct plan_entry *entry = &plan->entries[i];
+        uint32_t n_rows = done->entries[i]->rows + done->entries[i]->drafts;
+        uint32_t n_less = entry->n_rows + entry->n_drafts - n_rows;
+
+        if (n_rows < entry->n_rows) {
+            return false;
+        }
+        ret_load->n[COST_DECODE_ROW] -= n_less;
+        ret_load->n[COST_ATTEND_PAGE] -= n_less * entry->row_pages;
+    }
+    return true;
 }
 
 /* Counts rows, tokens and passes for Status, and lets the cost model learn from a step that was done as it was planned:
@@ -183,15 +214,19 @@ static void take_result(const struct dispatcher *dispatcher, struct job *job, bo
 static void count_step(struct instance *instance, const struct dispatch_step *step, const Sotto__Engine__StepDone *done)
 {
     struct instance_figures *figures = &instance->figures;
+    struct cost_load load;
     uint32_t n_pages;
-    uint32_t n_rows = 0;
 
     for (size_t i = 0; i < done->n_entries; i++) {
-        n_rows += done->entries[i]->rows;
-        figures->n_tok += done->entries[i]->n_tokens;
+        const Sotto__Engine__EntryDone *entry = done->entries[i];
+        uint32_t n_accepted = entry->n_tokens > 1 ? (uint32_t)entry->n_tokens - 1 : 0;
+
+        figures->n_rows += entry->rows;
+        figures->n_tok += entry->n_tokens;
+        figures->n_drafts += n_accepted + entry->drafts;
+        figures->n_drafts_accepted += n_accepted;
     }
     figures->n_steps++;
-    figures->n_rows += n_rows;
     figures->n_weight_passes += done->weight_passes;
     figures->n_step_allocs += done->allocations;
     figures->n_pages_free = done->pages_free;
@@ -200,8 +235,8 @@ static void count_step(struct instance *instance, const struct dispatch_step *st
     n_pages = instance->eq.n_pages_promised + instance->eq.n_pages_leaving;
     instance->eq.n_pages_shared = n_pages - (uint32_t)num_min(n_pages, done->pages_held);
     instance->registry->events->counts[COUNT_STEPS]++;
-    if (n_rows == step->plan.n_rows && step->held_us > 0) {
-        cost_learn(&instance->eq.cost, &step->plan.load, step->held_us * 1000);
+    if (load_of(&step->plan, done, &load) && step->held_us > 0) {
+        cost_learn(&instance->eq.cost, &load, step->held_us * 1000);
     }
 }
 

@@ -80,6 +80,7 @@ static void send_ready(struct engine *engine, Sotto__Engine__Cost *cost, struct 
     ready.numerics = wire_str(facts->numerics);
     ready.hidden = facts->n_hidden;
     ready.shares_prefixes = facts->shares;
+    ready.decode_tokens = facts->n_decode;
     ready.load_us = load_us;
     ready.cost = cost;
     ready.n_drm_clients = clients->n;

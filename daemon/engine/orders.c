@@ -102,6 +102,7 @@ static int read_sampler(const Sotto__Engine__Sampler *sampler, struct sample_par
         .n_biases = sampler->n_bias,
         .never = sampler->never,
         .n_never = sampler->n_never,
+        .logprobs = sampler->logprobs,
         .n_top = sampler->logprobs ? sampler->top_logprobs : 0,
     };
     return 0;

@@ -73,6 +73,8 @@ void engine_send_stats(struct engine *engine)
     stats.tokens = figures.n_tokens - warm->n_tokens;
     stats.weight_passes = figures.n_weight_passes - warm->n_weight_passes;
     stats.pages_evicted = figures.n_evicted;
+    stats.draft_tokens = figures.n_drafts - warm->n_drafts;
+    stats.draft_tokens_accepted = figures.n_drafts_accepted - warm->n_drafts_accepted;
     stats.step_allocations = figures.n_step_allocs - warm->n_step_allocs;
     message.body_case = SOTTO__ENGINE__FROM_ENGINE__BODY_STATS;
     message.stats = &stats;

@@ -53,6 +53,7 @@ static void fill_row(struct step_reply_row *row, const struct step_result *resul
     sotto__engine__entry_done__init(&row->entry);
     row->entry.sequence = result->seq;
     row->entry.rows = result->n_rows;
+    row->entry.drafts = result->n_drafts;
     row->entry.n_tokens = result->n_tokens;
     row->entry.tokens = wire_message(result->tokens);
     row->entry.outcome = outcome_of(result->outcome);

@@ -74,6 +74,7 @@ static void tell_needs(const struct model_entry *model, const struct model_setti
         { "sequences", was->n_sequences != now->n_sequences },
         { "step_rows", was->n_step_rows != now->n_step_rows },
         { "share_prefixes", was->share_prefixes != now->share_prefixes },
+        { "drafts", was->drafts != now->drafts },
     };
     char path[128];
 

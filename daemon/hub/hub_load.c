@@ -78,7 +78,7 @@ static int check_load(const struct hub *hub, const struct model_entry *model, co
 /* Puts @file into the row of @name, which is made if there is none. */
 static int take_file(struct hub *hub, const char *name, const char *file, struct model_entry **model)
 {
-    const struct model_settings fresh = { .name = name, .backend = "cpu", .share_prefixes = true };
+    const struct model_settings fresh = { .name = name, .backend = "cpu", .share_prefixes = true, .drafts = true };
     struct model_settings settings = *model ? (*model)->settings : fresh;
 
     settings.file = file;

@@ -168,6 +168,8 @@ static void fill_sums(const struct instance_figures *figures, Sotto__V1__EngineI
     info->pages_cached = figures->n_pages_cached;
     info->pages_held = figures->n_pages_held;
     info->pages_evicted = figures->n_pages_evicted;
+    info->draft_tokens = figures->n_drafts;
+    info->draft_tokens_accepted = figures->n_drafts_accepted;
 }
 
 static void fill_engine(const struct instance *instance, const struct grant *grant, Sotto__V1__EngineInfo *info)

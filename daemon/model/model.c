@@ -164,6 +164,7 @@ static int create_pool(struct model *model, const struct model_setup *setup, str
     if (r) {
         return r < 0 ? err_up(r) : MODEL_REFUSED;
     }
+    model->facts.n_decode = model->states.mem ? 1 : STEP_TOKENS_MAX;
     r = kv_create(&model->kv, shape.n_pages, exec_kv_page_bytes(&shape), setup->prefix_hash);
     return r ? err_up(r) : MODEL_OK;
 }

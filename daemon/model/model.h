@@ -61,6 +61,7 @@ struct model_facts {
     uint32_t n_pages;
     uint64_t weight_bytes; /* mapped and copied */
     uint32_t n_threads;
+    uint32_t n_decode; /* tokens that a decode samples at most; 1: it drafts nothing */
 };
 
 void model_facts(const struct model *model, struct model_facts *ret_facts);
@@ -75,6 +76,8 @@ struct model_figures {
     uint64_t n_tokens;
     uint64_t n_weight_passes; /* times that a step read all weights */
     uint64_t n_step_allocs;
+    uint64_t n_drafts; /* tokens drafted */
+    uint64_t n_drafts_accepted;
     uint64_t n_evicted; /* cached pages evicted */
 };
 

@@ -42,9 +42,10 @@ struct seq {
 
 /* Rows of one entry of the step. */
 struct step_share {
-    struct seq *seq; /* NULL: unknown id */
-    uint32_t first;  /* first row */
-    uint32_t n_rows;
+    struct seq *seq;                 /* NULL: unknown id */
+    uint32_t first;                  /* first row */
+    uint32_t n_rows;                 /* of known tokens */
+    uint32_t n_drafts;               /* behind them, of drafted tokens; each is wanted */
     uint32_t wanted;                 /* index among the wanted rows; STEP_NOT_WANTED: none of its rows is sampled */
     uint32_t watched;                /* index of its first watched row among the wanted rows */
     uint32_t n_watched;              /* number of watched rows, its last ones */

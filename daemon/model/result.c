@@ -67,6 +67,7 @@ static void take_rows(struct model *model, struct step *step, const struct step_
     }
     seq->n_done += share->n_rows;
     step->results[step->n_made].n_rows = share->n_rows;
+    step->results[step->n_made].n_drafts = share->n_drafts;
     show_watched(model, step, share);
 }
 
@@ -74,23 +75,39 @@ static void take_rows(struct model *model, struct step *step, const struct step_
 
 static void begin_draw(struct model *model, struct step *step, const struct step_share *share)
 {
+    uint32_t wanted = share->wanted + step->results[step->n_made].n_tokens;
     struct seq *seq = share->seq;
 
     step->drawn = (struct sample_result){ .top_ids = seq->top_ids, .top_logprobs = seq->top_logprobs };
-    sample_begin(step->sampling, &seq->params, exec_view_row(&step->logits, share->wanted), model->params.n_tokens,
+    sample_begin(step->sampling, &seq->params, exec_view_row(&step->logits, wanted), model->params.n_tokens,
                  seq->tokens, seq->n_known, seq->n_known + seq->n_slid - seq->n_prompt, &step->drawn);
     step->stage = RESULT_SAMPLES;
 }
 
-static void end_draw(struct model *model, struct step *step, struct step_share *share, int outcome)
+/* True if the token drawn last is the one that was drafted. */
+static bool is_drafted(const struct step *step, const struct step_share *share)
+{
+    const struct step_result *result = &step->results[step->n_made];
+
+    return result->n_drafts > 0 && step->tokens[share->first + result->n_tokens] == step->drawn.id;
+}
+
+/* Ends the draw. Returns true if the next one has to follow: the token is the one that was drafted, so the logits of
+ * the row behind it are those of the next token. */
+static bool end_draw(struct model *model, struct step *step, struct step_share *share, int outcome)
 {
     struct step_result *result = &step->results[step->n_made];
     struct seq *seq = share->seq;
 
     if (outcome == SAMPLE_NUMERIC) {
-        share->outcome = STEP_ENTRY_NUMERIC;
         seq_go_back(model, seq, seq->n_known - 1); /* the next try needs these logits again */
-        return;
+        if (result->n_tokens > 0) {
+            result->n_rows--; /* the row of a draft, which the next step computes again */
+            result->n_drafts++;
+        } else {
+            share->outcome = STEP_ENTRY_NUMERIC;
+        }
+        return false;
     }
     seq->tokens[seq->n_known++] = step->drawn.id;
     result->tokens[result->n_tokens++] = step->drawn.id;
@@ -98,9 +115,16 @@ static void end_draw(struct model *model, struct step *step, struct step_share *
     result->n_top = step->drawn.n_top;
     result->top_ids = step->drawn.top_ids;
     result->top_logprobs = step->drawn.top_logprobs;
+    if (!is_drafted(step, share)) {
+        return false;
+    }
+    seq->n_done++;
+    result->n_rows++;
+    result->n_drafts--;
+    return true;
 }
 
-/* Continues the draw. Returns true if the token is drawn. A piece that took too long halves the next one. */
+/* Continues the draw. Returns true if all tokens are drawn. A piece that took too long halves the next one. */
 static bool draw_some(struct model *model, struct step *step, struct step_share *share)
 {
     uint32_t *speed = &model->sampling_speed;
@@ -114,10 +138,14 @@ static bool draw_some(struct model *model, struct step *step, struct step_share 
     } else if (outcome == SAMPLE_MORE && took_us < bound_us / 2) {
         *speed += (uint32_t)num_min(*speed / 4 + 1, UINT32_MAX - *speed);
     }
-    if (outcome != SAMPLE_MORE) {
-        end_draw(model, step, share, outcome);
+    if (outcome == SAMPLE_MORE) {
+        return false;
     }
-    return outcome != SAMPLE_MORE;
+    if (end_draw(model, step, share, outcome)) {
+        begin_draw(model, step, share);
+        return false;
+    }
+    return true;
 }
 
 /* ---- pooling rows */

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/num.h"
+#include "model/draft.h"
 #include "model/prefix.h"
 #include <assert.h>
 #include <errno.h>
@@ -134,7 +135,11 @@ static int check_entries(const struct model *model, const struct step_entry *ent
                 return STEP_REFUSED;
             }
         }
-        n_rows += entries[i].n_prefill ? entries[i].n_prefill : 1;
+        if (entries[i].n_decode > STEP_TOKENS_MAX) {
+            diag_set(diag, "entry %u wants %u tokens; at most %d are sampled", i, entries[i].n_decode, STEP_TOKENS_MAX);
+            return STEP_REFUSED;
+        }
+        n_rows += entries[i].n_prefill ? entries[i].n_prefill : entries[i].n_decode;
     }
     if (n_rows > model->n_rows) {
         diag_set(diag, "a step of %llu rows; this engine was set up for %u", (unsigned long long)n_rows, model->n_rows);
@@ -163,6 +168,33 @@ static void want_watched(struct step *step, struct step_share *share, uint32_t r
     }
 }
 
+/* Drafts the tokens behind the entry's last known one, into the step's next rows but @n_rows. Returns their number:
+ * no more than fit among the wanted rows, with one left for this entry and each later one, and into the sequence. */
+static uint32_t draft(const struct model *model, struct step *step, const struct step_entry *entry,
+                      const struct step_share *share, uint32_t n_rows)
+{
+    const struct seq *seq = share->seq;
+    uint32_t n_later = step->n_entries - 1 - (uint32_t)(share - step->shares);
+    uint32_t n_most = entry->n_decode;
+
+    if (n_most < 2 || n_rows != 1 || seq->watch || seq->pooling || seq->params.logprobs || seq->params.n_top > 0 ||
+        model->states.mem) {
+        return 0;
+    }
+    n_most = (uint32_t)num_min(n_most - 1, model->n_sequences - step->n_wanted - 1 - n_later);
+    n_most = (uint32_t)num_min(n_most, model->n_context - 1 - num_min(seq->n_known, model->n_context - 1));
+    return draft_find(seq->tokens, seq->n_known, n_most, &step->tokens[step->n_rows + n_rows]);
+}
+
+/* Adds a row of @seq to the step. */
+static void add_row(struct step *step, const struct seq *seq, uint32_t position, uint32_t token)
+{
+    step->tokens[step->n_rows] = token;
+    step->positions[step->n_rows] = position;
+    step->pages[step->n_rows] = seq->pages.list;
+    step->states[step->n_rows++] = seq->state;
+}
+
 /* Adds the entry's rows of @seq to the step and decides the outcome as far as it can be known. 0 or a fault. */
 static int share_rows(struct model *model, struct step *step, const struct step_entry *entry, struct step_share *share)
 {
@@ -170,6 +202,7 @@ static int share_rows(struct model *model, struct step *step, const struct step_
     int r = prefix_own(model, seq);
     uint32_t n_left = seq->n_known - seq->n_done;
     uint32_t n_rows = (uint32_t)num_min(entry->n_prefill ? entry->n_prefill : 1, n_left);
+    uint32_t n_drafts;
     bool reaches;
 
     assert(n_left > 0 || seq->pooling);
@@ -183,19 +216,25 @@ static int share_rows(struct model *model, struct step *step, const struct step_
         share->outcome = STEP_ENTRY_NO_ROOM;
         return 0;
     }
+    n_drafts = reaches ? draft(model, step, entry, share, n_rows) : 0;
+    if (kv_pages_grow(&model->kv, &seq->pages, seq->n_done + n_rows + n_drafts) != KV_OK) {
+        n_drafts = 0;
+    }
     share->first = step->n_rows;
     share->n_rows = n_rows;
-    for (uint32_t i = 0; i < n_rows; i++, step->n_rows++) {
-        step->tokens[step->n_rows] = seq->tokens[seq->n_done + i];
-        step->positions[step->n_rows] = seq->n_done + i;
-        step->pages[step->n_rows] = seq->pages.list;
-        step->states[step->n_rows] = seq->state;
-        want_watched(step, share, step->n_rows);
+    share->n_drafts = n_drafts;
+    for (uint32_t i = 0; i < n_rows; i++) {
+        add_row(step, seq, seq->n_done + i, seq->tokens[seq->n_done + i]);
+        want_watched(step, share, step->n_rows - 1);
     }
     if (reaches && share->n_watched > 0) {
         share->wanted = step->n_wanted - 1;
     } else if (reaches && !seq->pooling) {
         share->wanted = step->n_wanted;
+        step->wanted[step->n_wanted++] = step->n_rows - 1;
+    }
+    for (uint32_t i = 0; i < n_drafts; i++) {
+        add_row(step, seq, seq->n_done + n_rows + i, step->tokens[step->n_rows]);
         step->wanted[step->n_wanted++] = step->n_rows - 1;
     }
     /* A prefill piece that ends before the prompt does is complete; a decode that could not reach its token is not. */
@@ -363,6 +402,8 @@ static void end_step(struct model *model, struct step *step)
     for (uint32_t i = 0; i < step->n_entries; i++) {
         model->figures.n_rows += step->results[i].n_rows;
         model->figures.n_tokens += step->results[i].n_tokens;
+        model->figures.n_drafts += step->shares[i].n_drafts;
+        model->figures.n_drafts_accepted += step->shares[i].n_drafts - step->results[i].n_drafts;
         if (step->shares[i].seq) {
             prefix_publish(model, step->shares[i].seq);
             seq_leave_step(model, step->shares[i].seq);

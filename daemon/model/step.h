@@ -11,6 +11,10 @@
  * The bits of a row depend on its tokens alone: never on what else is in the step, on how a prompt was cut, on the
  * number of threads, or on suspension.
  *
+ * A decode that may sample more than one token drafts the others (draft.h) where the text repeats itself: their rows are
+ * computed in the same step, and what is drawn is what single tokens would have been. It drafts nothing for a sequence
+ * with a recurrent state, which could not be rolled back, or with log-probabilities.
+ *
  * Nothing here allocates after warm-up.
  */
 #ifndef SOTTO_MODEL_STEP_H
@@ -18,12 +22,13 @@
 
 #include "model/seq.h"
 
-#define STEP_MAX 2 /* steps that may be begun at the same time */
+#define STEP_MAX        2 /* steps that may be begun at the same time */
+#define STEP_TOKENS_MAX 8 /* tokens that one entry samples at most */
 
 struct step_entry {
     uint32_t seq;
     uint32_t n_prefill; /* known rows to compute; 0: decode */
-    uint32_t n_decode;  /* most tokens to sample (1 today); 0: prefill */
+    uint32_t n_decode;  /* most tokens to sample, 1 to STEP_TOKENS_MAX; 0: prefill */
 };
 
 enum step_entry_outcome {
@@ -37,10 +42,11 @@ enum step_entry_outcome {
 
 struct step_result { /* The result of one entry. */
     uint32_t seq;
-    uint32_t n_rows;   /* computed */
-    uint32_t n_tokens; /* sampled: 0 or 1 today */
-    uint32_t tokens[1];
-    float logprob;
+    uint32_t n_rows;   /* computed, and now part of the sequence */
+    uint32_t n_drafts; /* computed beside them, for drafts that were not drawn */
+    uint32_t n_tokens; /* sampled */
+    uint32_t tokens[STEP_TOKENS_MAX];
+    float logprob; /* with this or n_top wanted, no more than one token is sampled */
     uint32_t n_top;
     const uint32_t *top_ids; /* valid until the next step begins, or the sequence is extended */
     const float *top_logprobs;

@@ -233,6 +233,7 @@ static void keep_facts(struct instance *instance, const Sotto__Engine__Ready *re
     instance->eq.page_tokens = facts->n_page_tok;
     instance->eq.n_pages = facts->n_pages;
     instance->eq.n_context = facts->n_context;
+    instance->eq.n_drafts = instance->settings.drafts && ready->decode_tokens > 0 ? ready->decode_tokens - 1 : 0;
     if (ready->cost) {
         first_ns[COST_FIXED] = ready->cost->fixed_ns;
         first_ns[COST_PREFILL_ROW] = ready->cost->prefill_row_ns;
@@ -281,6 +282,8 @@ static void keep_figures(struct instance *instance, const Sotto__Engine__Stats *
     figures->n_tok = stats->tokens;
     figures->n_weight_passes = stats->weight_passes;
     figures->n_step_allocs = stats->step_allocations;
+    figures->n_drafts = stats->draft_tokens;
+    figures->n_drafts_accepted = stats->draft_tokens_accepted;
     figures->n_sequences = stats->sequences;
     figures->n_pages_free = stats->pages_free;
     figures->n_pages_cached = stats->pages_cached;

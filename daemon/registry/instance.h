@@ -63,6 +63,8 @@ struct instance_figures {
     uint64_t n_rows;
     uint64_t n_weight_passes;
     uint64_t n_step_allocs;
+    uint64_t n_drafts; /* tokens drafted */
+    uint64_t n_drafts_accepted;
     uint32_t n_sequences;
     uint32_t n_pages_free;
     uint32_t n_pages_cached;

@@ -35,6 +35,7 @@ struct model_settings {
     uint32_t n_sequences;
     uint32_t n_step_rows;
     const char *fake_script;
+    bool drafts;         /* answers may take more than one token from a step where the text repeats itself */
     bool share_prefixes; /* a user's requests find what earlier requests of that user have computed */
     const struct pin_settings *pins;
     size_t n_pins;

@@ -24,7 +24,7 @@ static void count_sent(struct dispatch_step *step)
     for (uint32_t i = 0; i < step->plan.n_entries; i++) {
         struct plan_entry *entry = &step->plan.entries[i];
 
-        job_send(entry->job, entry->n_rows, entry->n_tok);
+        job_send(entry->job, entry->n_rows, entry->n_tok, entry->n_drafts);
     }
 }
 

@@ -37,7 +37,7 @@ static void settle(struct dispatch_step *step)
         struct plan_entry *entry = &step->plan.entries[i];
 
         if (entry->job) {
-            job_settle(entry->job, entry->n_rows, entry->n_tok);
+            job_settle(entry->job, entry->n_rows, entry->n_tok, entry->n_drafts);
         }
     }
 }
@@ -273,7 +273,7 @@ void dispatch_forget(struct dispatch *dispatch, const struct job *job)
                 continue;
             }
             if (step->state != DISPATCH_ENDED) {
-                job_settle(entry->job, entry->n_rows, entry->n_tok);
+                job_settle(entry->job, entry->n_rows, entry->n_tok, entry->n_drafts);
             }
             entry->job = NULL;
         }

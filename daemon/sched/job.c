@@ -2,6 +2,12 @@
 #include "sched/queue.h"
 #include <assert.h>
 
+/* A draft is as likely to be right as the job's last ones were, each of them counting NEW_HIT; at first FIRST_HITS. A job
+ * whose drafts were wrong drafts nothing any more until it has forgotten them, by NEW_HOPE in each step without. */
+#define FIRST_HITS 0.5
+#define NEW_HIT    0.1
+#define NEW_HOPE   0.01
+
 #define TO(state) (1u << (state))
 
 /* The legal moves of a job. A row without entries is a final state. */
@@ -120,26 +126,58 @@ void job_forget(struct job *job)
     job->n_done = 0;
     job->n_sent = 0;
     job->n_due = 0;
+    job->n_drafts = 0;
     job->n_steps = 0;
 }
 
-void job_send(struct job *job, uint32_t n_rows, uint32_t n_tok)
+void job_send(struct job *job, uint32_t n_rows, uint32_t n_tok, uint32_t n_drafts)
 {
     assert(job_may_step(job));
     count_ahead(job, n_rows, 0);
     job->n_sent += n_rows;
     job->n_due += n_tok;
+    job->n_drafts += n_drafts;
     job->n_steps++;
     job->has_run = true;
 }
 
-void job_settle(struct job *job, uint32_t n_rows, uint32_t n_tok)
+void job_settle(struct job *job, uint32_t n_rows, uint32_t n_tok, uint32_t n_drafts)
 {
-    assert(job->n_steps > 0 && job->n_sent >= n_rows && job->n_due >= n_tok);
+    assert(job->n_steps > 0 && job->n_sent >= n_rows && job->n_due >= n_tok && job->n_drafts >= n_drafts);
     count_ahead(job, 0, n_rows);
     job->n_sent -= n_rows;
     job->n_due -= n_tok;
+    job->n_drafts -= n_drafts;
     job->n_steps--;
+}
+
+void job_drafted(struct job *job, uint32_t n_accepted, uint32_t n_wrong)
+{
+    double hits = job->hits > 0.0 ? job->hits : FIRST_HITS;
+
+    for (uint32_t i = 0; i < n_accepted; i++) {
+        hits += (1.0 - hits) * NEW_HIT;
+    }
+    hits -= n_wrong > 0 ? hits * NEW_HIT : 0.0; /* behind a wrong draft none can be right */
+    if (n_accepted + n_wrong == 0) {
+        hits += (FIRST_HITS - hits) * NEW_HOPE;
+    }
+    job->hits = hits;
+}
+
+uint32_t job_drafts(const struct job *job, double row_ns, double token_ns, uint32_t n_most)
+{
+    uint32_t n_ahead = job->n_due + job->n_drafts + 1;
+    double hits = job->hits > 0.0 ? job->hits : FIRST_HITS;
+    double chance = hits;
+    uint32_t n = 0;
+
+    n_most = (uint32_t)num_min(n_most, job->n_left - num_min(n_ahead, job->n_left));
+    while (n < n_most && chance * token_ns > row_ns) {
+        chance *= hits;
+        n++;
+    }
+    return n;
 }
 
 uint32_t job_rows_left(const struct job *job)
@@ -157,7 +195,7 @@ bool job_decodes(const struct job *job)
 
 bool job_may_step(const struct job *job)
 {
-    return job->n_steps < JOB_STEPS_MAX && job->n_due < job->n_left && job_rows_left(job) > 0;
+    return job->n_steps < JOB_STEPS_MAX && job->n_due + job->n_drafts < job->n_left && job_rows_left(job) > 0;
 }
 
 uint32_t job_tokens_left(const struct job *job)

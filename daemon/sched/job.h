@@ -52,6 +52,7 @@ struct job {
     uint32_t n_done;   /* rows computed; with @owns_slot, as estimated for its session's sequence */
     uint32_t n_sent;   /* rows in steps in progress; 0: in none */
     uint32_t n_due;    /* tokens that those steps will sample */
+    uint32_t n_drafts; /* tokens that they may sample beyond those */
     uint32_t n_steps;  /* steps in progress that hold it, 0 to JOB_STEPS_MAX */
     uint32_t n_left;   /* tokens that may still be sampled (credit, max_tokens; an embedding: 1); set by the stream */
     uint32_t n_beyond; /* tokens beyond those by sliding a full context; set by the stream */
@@ -63,6 +64,8 @@ struct job {
     /* An earlier turn of its session. The job is JOB_HELD until the steps that hold that turn have ended, and may
      * then go on with the sequence. */
     const struct job *behind;
+
+    double hits; /* share of its drafts that are accepted, of those whose forerunners are; 0: it has drafted none yet */
 
     uint32_t n_planned;      /* rows in the plan that is being made; scratch */
     uint32_t n_preempted;    /* times that its slot was taken with what it had computed */
@@ -91,11 +94,19 @@ void job_move(struct job *job, enum job_state to, uint64_t now_us);
  * known stays known. The caller removes it from its steps: job_settle() must not follow for those. */
 void job_forget(struct job *job);
 
-/* Counts one more step in progress with @n_rows rows and, at their end, @n_tok tokens of @job. */
-void job_send(struct job *job, uint32_t n_rows, uint32_t n_tok);
+/* Counts one more step in progress with @n_rows rows and, at their end, @n_tok tokens of @job, and @n_drafts more if all
+ * of its drafts are accepted. */
+void job_send(struct job *job, uint32_t n_rows, uint32_t n_tok, uint32_t n_drafts);
 
 /* Counts that step as ended or withdrawn. Its results are counted separately: n_done, n_known, queue_charge(). */
-void job_settle(struct job *job, uint32_t n_rows, uint32_t n_tok);
+void job_settle(struct job *job, uint32_t n_rows, uint32_t n_tok, uint32_t n_drafts);
+
+/* Records that @n_accepted drafts of @job were sampled in a step, and that @n_wrong were computed in vain. */
+void job_drafted(struct job *job, uint32_t n_accepted, uint32_t n_wrong);
+
+/* Returns the drafts that pay in the next step of @job: a row of a draft takes @row_ns, and a token that it saves
+ * takes @token_ns otherwise. At most @n_most, and no more than the job may still sample. */
+uint32_t job_drafts(const struct job *job, double row_ns, double token_ns, uint32_t n_most);
 
 /* Returns the rows that can be planned now: 1 in the middle of an answer, more in a prompt, 0 if all are computed or
  * in progress. */

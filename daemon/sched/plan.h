@@ -42,6 +42,8 @@ struct plan_entry {
     uint32_t n_prefill; /* rows of known tokens; 0: one token more */
     uint32_t n_rows;    /* n_prefill, or the answer's one row: for job_send() */
     uint32_t n_tok;     /* tokens that will be sampled after them */
+    uint32_t n_drafts;  /* tokens of the answer that may be drafted and sampled beyond that */
+    uint32_t row_pages; /* that the row of such a token attends to */
 };
 
 struct plan {

@@ -93,6 +93,7 @@ struct engine_queue {
     uint32_t n_leaving;              /* closed, but held by the engine until a step ends */
     uint32_t n_rows;                 /* of a step, at most */
     uint32_t n_context;              /* tokens of one sequence; 0: not known */
+    uint32_t n_drafts;               /* tokens that an answer may draft in a step at most; 0: none */
     uint32_t page_tokens;            /* above 0 */
     uint32_t n_pages;                /* in the pool; 0: not known */
     uint32_t n_pages_promised;       /* sum of job::n_pages of open sequences */

@@ -229,8 +229,8 @@ bool answer_is_plausible(const struct stream *stream, const Sotto__Engine__Entry
 
 void answer_take(struct stream *stream, const Sotto__Engine__EntryDone *done)
 {
-    if (done->n_tokens == 1) {
-        take_token(stream, done->tokens[0], done->n_logprobs ? done->logprobs[0] : NULL);
+    for (size_t i = 0; i < done->n_tokens && !stream_is_over(stream); i++) {
+        take_token(stream, done->tokens[i], done->n_logprobs ? done->logprobs[i] : NULL);
     }
     if (done->n_hidden > 0) {
         stream->holder.ops->on_hidden(stream->holder.self, stream, done->hidden, done->n_hidden);

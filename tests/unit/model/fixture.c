@@ -70,7 +70,7 @@ static void open_stream(struct model *model, struct model_fixture_stream *stream
                                           .top_p = 1.0f,
                                           .seed = stream->seed,
                                           .repetition_penalty = 1.0f,
-                                          .logprobs = true,
+                                          .logprobs = stream->n_drafts == 0,
                                           .n_top = stream->logprobs ? MODEL_FIXTURE_VOCAB : 0 };
     struct seq_request request = { .id = stream->id,
                                    .tokens = tokens,
@@ -94,6 +94,11 @@ static void open_stream(struct model *model, struct model_fixture_stream *stream
     stream->n_pinned = stream->n_answer == 0 ? room.n_pinned : stream->n_pinned;
 }
 
+static uint32_t min(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
 static uint32_t plan(const struct model_fixture_stream *streams, uint32_t n_streams, uint32_t n_chunk,
                      struct step_entry *entries)
 {
@@ -110,7 +115,7 @@ static uint32_t plan(const struct model_fixture_stream *streams, uint32_t n_stre
         if (n_left > 1 || streams[i].n_rows < streams[i].n_prompt) {
             entries[n].n_prefill = n_left < n_chunk ? n_left : n_chunk;
         } else {
-            entries[n].n_decode = 1;
+            entries[n].n_decode = min(1 + streams[i].n_drafts, streams[i].n_wanted - streams[i].n_answer);
         }
         n++;
     }
@@ -129,7 +134,10 @@ static void take(struct model_fixture_stream *stream, const struct step_result *
     for (uint32_t i = 0; row && i < result->n_top; i++) {
         row[result->top_ids[i]] = result->top_logprobs[i];
     }
-    stream->answer[stream->n_answer++] = result->tokens[0];
+    for (uint32_t i = 0; i < result->n_tokens; i++) {
+        stream->answer[stream->n_answer++] = result->tokens[i];
+    }
+    stream->n_accepted += result->n_tokens - 1;
 }
 
 static void reopen(struct model *model, struct model_fixture_stream *stream)

@@ -44,6 +44,8 @@ struct model_fixture_stream {
     const char *salt;   /* NULL: that of all streams */
     const char *pins;   /* salt of the pins' domain, or NULL */
     uint32_t n_pinned;  /* rows found in that domain */
+    uint32_t n_drafts;  /* tokens that a decode may draft */
+    uint32_t n_accepted; /* drafts that were sampled */
     uint64_t seed;
     float temperature;
     float *logprobs; /* [n_wanted][MODEL_FIXTURE_VOCAB] by id, or NULL */

@@ -190,7 +190,7 @@ static void send(struct fixture *fixture, enum plan_kind kind)
         return;
     }
     for (uint32_t i = 0; i < plan->n_entries; i++) {
-        job_send(plan->entries[i].job, plan->entries[i].n_rows, plan->entries[i].n_tok);
+        job_send(plan->entries[i].job, plan->entries[i].n_rows, plan->entries[i].n_tok, plan->entries[i].n_drafts);
     }
     fixture->n_under_way++;
 }
@@ -207,7 +207,7 @@ static void take_results(struct fixture *fixture, struct plan *plan)
         }
         entry->job = NULL;
         n_before = job->n_paid;
-        job_settle(job, entry->n_rows, entry->n_tok);
+        job_settle(job, entry->n_rows, entry->n_tok, entry->n_drafts);
         job->n_done += entry->n_rows;
         queue_charge(&fixture->queue, job, entry->n_rows, entry->n_tok, fixture->in.now_us, fixture->in.boot_us);
         fixture->n_served[job->account->uid] += job->n_paid - n_before;

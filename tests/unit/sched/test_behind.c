@@ -7,7 +7,7 @@
 static void send_plan(void)
 {
     for (uint32_t i = 0; i < plan.n_entries; i++) {
-        job_send(plan.entries[i].job, plan.entries[i].n_rows, plan.entries[i].n_tok);
+        job_send(plan.entries[i].job, plan.entries[i].n_rows, plan.entries[i].n_tok, plan.entries[i].n_drafts);
     }
 }
 
@@ -98,7 +98,7 @@ START_TEST(nothing_waits_behind_or_before_a_suspect)
     send_plan();
     plan_of_kind(PLAN_BEHIND, &eq);
     ck_assert_ptr_null(plan.eq);
-    job_settle(&suspect, 1, 1);
+    job_settle(&suspect, 1, 1, 0);
     plan_of_kind(PLAN_NEXT, NULL);
     ck_assert_uint_eq(rows_of(&other), 1);
     send_plan();

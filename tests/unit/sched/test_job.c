@@ -24,7 +24,7 @@ START_TEST(a_prompt_has_its_rows_left)
 {
     ck_assert_uint_eq(job_rows_left(&job), 10);
     ck_assert(!job_decodes(&job));
-    job_send(&job, 4, 0);
+    job_send(&job, 4, 0, 0);
 
     ck_assert_uint_eq(job_rows_left(&job), 6);
     ck_assert(!job_decodes(&job));
@@ -33,7 +33,7 @@ END_TEST
 
 START_TEST(behind_the_last_piece_of_a_prompt_comes_an_answer)
 {
-    job_send(&job, 10, 1);
+    job_send(&job, 10, 1, 0);
 
     ck_assert_uint_eq(job_rows_left(&job), 1);
     ck_assert(job_decodes(&job));
@@ -51,12 +51,12 @@ END_TEST
 
 START_TEST(no_more_than_two_steps_name_it)
 {
-    job_send(&job, 2, 0);
+    job_send(&job, 2, 0, 0);
     ck_assert(job_may_step(&job));
-    job_send(&job, 2, 0);
+    job_send(&job, 2, 0, 0);
 
     ck_assert(!job_may_step(&job));
-    job_settle(&job, 2, 0);
+    job_settle(&job, 2, 0, 0);
     ck_assert(job_may_step(&job));
 }
 END_TEST
@@ -64,7 +64,7 @@ END_TEST
 START_TEST(nothing_is_planned_past_its_last_token)
 {
     job.n_left = 1;
-    job_send(&job, 10, 1);
+    job_send(&job, 10, 1, 0);
 
     ck_assert(!job_may_step(&job));
     job.n_left = 2;
@@ -74,10 +74,10 @@ END_TEST
 
 START_TEST(a_withdrawn_step_leaves_no_trace)
 {
-    job_send(&job, 4, 0);
-    job_send(&job, 6, 1);
-    job_settle(&job, 6, 1);
-    job_settle(&job, 4, 0);
+    job_send(&job, 4, 0, 0);
+    job_send(&job, 6, 1, 0);
+    job_settle(&job, 6, 1, 0);
+    job_settle(&job, 4, 0, 0);
 
     ck_assert_uint_eq(job_rows_left(&job), 10);
     ck_assert_uint_eq(job.n_due, 0);
@@ -87,7 +87,7 @@ END_TEST
 
 START_TEST(what_is_under_way_counts_as_served)
 {
-    job_send(&job, 4, 0);
+    job_send(&job, 4, 0, 0);
 
     ck_assert_uint_eq(job_start(&job), 4 * ACCOUNT_TOKEN / ACCOUNT_WEIGHT_USUAL);
     job_forget(&job);

@@ -78,10 +78,10 @@ START_TEST(a_job_out_of_budget_keeps_its_slot_while_it_is_not_wanted_or_in_a_ste
     spend(&spent);
     ck_assert_ptr_null(fixture_victim(&fixture));
     fixture_add(&fixture, &next, 2, 0, PRIORITY_INTERACTIVE, 10, 10);
-    job_send(&spent.job, 1, 1);
+    job_send(&spent.job, 1, 1, 0);
     ck_assert_ptr_null(fixture_victim(&fixture));
 
-    job_settle(&spent.job, 1, 1);
+    job_settle(&spent.job, 1, 1, 0);
     ck_assert_ptr_eq(fixture_victim(&fixture), &spent.job);
 }
 END_TEST
