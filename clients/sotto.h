@@ -374,7 +374,9 @@ struct sotto_engine {
     uint32_t pages_free;   /* of KV memory; free + cached + held = kv_pages of the model */
     uint32_t pages_cached; /* kept for prompts that begin the same */
     uint32_t pages_held;
-    uint64_t pages_evicted; /* from the cache, to make room */
+    uint64_t pages_evicted;         /* from the cache, to make room */
+    uint64_t draft_tokens;          /* guessed from the text before */
+    uint64_t draft_tokens_accepted; /* of them, sampled: each saved a step */
 };
 
 struct sotto_counter {

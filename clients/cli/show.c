@@ -263,6 +263,8 @@ static const struct show_field engine_fields[] = {
     { FIELD(sotto_engine, pages_cached) },
     { FIELD(sotto_engine, pages_held) },
     { FIELD(sotto_engine, pages_evicted) },
+    { FIELD(sotto_engine, draft_tokens) },
+    { FIELD(sotto_engine, draft_tokens_accepted) },
     { NULL },
 };
 

@@ -53,6 +53,10 @@ static void print_models(const struct sotto_status *status)
                *engine->last_exit ? ", the last one ended by " : "", engine->last_exit);
         printf("    %u sequences, %" PRIu64 " steps, %" PRIu64 " rows, %" PRIu64 " tokens\n", engine->sequences,
                engine->steps, engine->rows, engine->tokens);
+        if (engine->draft_tokens > 0) {
+            printf("    %" PRIu64 " of %" PRIu64 " drafted tokens were right, and saved steps\n",
+                   engine->draft_tokens_accepted, engine->draft_tokens);
+        }
         printf("    KV pages: %u held, %u cached, %u free; %" PRIu64 " evicted so far\n", engine->pages_held,
                engine->pages_cached, engine->pages_free, engine->pages_evicted);
     }

@@ -61,6 +61,8 @@ static void copy_engine(void *to, const void *from)
         .pages_cached = one->pages_cached,
         .pages_held = one->pages_held,
         .pages_evicted = one->pages_evicted,
+        .draft_tokens = one->draft_tokens,
+        .draft_tokens_accepted = one->draft_tokens_accepted,
     };
 }
 

@@ -190,8 +190,8 @@ static void take_result(const struct dispatcher *dispatcher, struct job *job, bo
     answer_take(stream, done);
 }
 
-/* Writes to @ret_load what the step held: the plan counts more drafts than the text may have suggested. Returns false if
- * it held less than was planned otherwise. */
+/* Writes to @ret_load what the step held: the plan counts more drafts than the text may have suggested. Returns false
+ * if it held less than was planned otherwise. */
 static bool load_of(const struct plan *plan, const Sotto__Engine__StepDone *done, struct cost_load *ret_load)
 {
     *ret_load = plan->load;

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/num.h"
-#include "model/draft.h"
+#include "model/ngram.h"
 #include "model/prefix.h"
 #include <assert.h>
 #include <errno.h>
@@ -183,7 +183,7 @@ static uint32_t draft(const struct model *model, struct step *step, const struct
     }
     n_most = (uint32_t)num_min(n_most - 1, model->n_sequences - step->n_wanted - 1 - n_later);
     n_most = (uint32_t)num_min(n_most, model->n_context - 1 - num_min(seq->n_known, model->n_context - 1));
-    return draft_find(seq->tokens, seq->n_known, n_most, &step->tokens[step->n_rows + n_rows]);
+    return ngram_draft(seq->tokens, seq->n_known, n_most, &step->tokens[step->n_rows + n_rows]);
 }
 
 /* Adds a row of @seq to the step. */

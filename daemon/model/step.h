@@ -11,9 +11,9 @@
  * The bits of a row depend on its tokens alone: never on what else is in the step, on how a prompt was cut, on the
  * number of threads, or on suspension.
  *
- * A decode that may sample more than one token drafts the others (draft.h) where the text repeats itself: their rows are
- * computed in the same step, and what is drawn is what single tokens would have been. It drafts nothing for a sequence
- * with a recurrent state, which could not be rolled back, or with log-probabilities.
+ * A decode that may sample more than one token drafts the others (ngram.h) where the text repeats itself. Their rows
+ * are computed in the same step, and the drawn tokens are those that single draws would have given. It drafts nothing
+ * for a sequence with a recurrent state, which could not be rolled back, or with log-probabilities.
  *
  * Nothing here allocates after warm-up.
  */

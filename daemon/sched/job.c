@@ -2,8 +2,8 @@
 #include "sched/queue.h"
 #include <assert.h>
 
-/* A draft is as likely to be right as the job's last ones were, each of them counting NEW_HIT; at first FIRST_HITS. A job
- * whose drafts were wrong drafts nothing any more until it has forgotten them, by NEW_HOPE in each step without. */
+/* A draft is as likely to be right as the job's last ones were, each of them counting NEW_HIT; at first FIRST_HITS.
+ * After wrong drafts a job drafts nothing until it has forgotten them, by NEW_HOPE in each step without a draft. */
 #define FIRST_HITS 0.5
 #define NEW_HIT    0.1
 #define NEW_HOPE   0.01

@@ -65,7 +65,7 @@ struct job {
      * then go on with the sequence. */
     const struct job *behind;
 
-    double hits; /* share of its drafts that are accepted, of those whose forerunners are; 0: it has drafted none yet */
+    double hits; /* share of its drafts that are right, if all before them are; 0: it has drafted none yet */
 
     uint32_t n_planned;      /* rows in the plan that is being made; scratch */
     uint32_t n_preempted;    /* times that its slot was taken with what it had computed */
@@ -94,8 +94,8 @@ void job_move(struct job *job, enum job_state to, uint64_t now_us);
  * known stays known. The caller removes it from its steps: job_settle() must not follow for those. */
 void job_forget(struct job *job);
 
-/* Counts one more step in progress with @n_rows rows and, at their end, @n_tok tokens of @job, and @n_drafts more if all
- * of its drafts are accepted. */
+/* Counts one more step in progress with @n_rows rows and, at their end, @n_tok tokens of @job, and @n_drafts more if
+ * all of its drafts are accepted. */
 void job_send(struct job *job, uint32_t n_rows, uint32_t n_tok, uint32_t n_drafts);
 
 /* Counts that step as ended or withdrawn. Its results are counted separately: n_done, n_known, queue_charge(). */

@@ -36,15 +36,15 @@ struct model_fixture_stream {
     uint32_t answer[MODEL_FIXTURE_TOKENS];
     uint32_t n_answer; /* so far */
     uint32_t n_wanted;
-    uint32_t n_rows;    /* of prompt and answer, found or computed */
-    uint32_t n_cached;  /* of them, those found at the first opening */
-    bool keeps;         /* closed with keep */
-    uint32_t reopen_at; /* number of answers after which it is closed and opened with all that is known; 0: never */
-    bool extends;       /* it extends an open sequence instead of opening one */
-    const char *salt;   /* NULL: that of all streams */
-    const char *pins;   /* salt of the pins' domain, or NULL */
-    uint32_t n_pinned;  /* rows found in that domain */
-    uint32_t n_drafts;  /* tokens that a decode may draft */
+    uint32_t n_rows;     /* of prompt and answer, found or computed */
+    uint32_t n_cached;   /* of them, those found at the first opening */
+    bool keeps;          /* closed with keep */
+    uint32_t reopen_at;  /* number of answers after which it is closed and opened with all that is known; 0: never */
+    bool extends;        /* it extends an open sequence instead of opening one */
+    const char *salt;    /* NULL: that of all streams */
+    const char *pins;    /* salt of the pins' domain, or NULL */
+    uint32_t n_pinned;   /* rows found in that domain */
+    uint32_t n_drafts;   /* tokens that a decode may draft */
     uint32_t n_accepted; /* drafts that were sampled */
     uint64_t seed;
     float temperature;

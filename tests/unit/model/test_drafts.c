@@ -1,6 +1,7 @@
 /*
  * Drafts change no token: an answer is the same with any number of drafts, in every family, greedy or sampled, beside
- * others, suspended at every part, and in every format of keys and values. Where the text repeats itself they save steps.
+ * others, suspended at every part, and in every format of keys and values. Where the text repeats itself they save
+ * steps.
  */
 #include "reference.h"
 #include "unit.h"
@@ -37,9 +38,8 @@ static void fill_streams(struct model_fixture_stream *streams, uint32_t n_drafts
 static void serve(const char *path, const char *kv_format, uint32_t n_drafts, bool is_suspended,
                   struct model_fixture_stream *streams)
 {
-    struct model *model = model_fixture_open(path, &(struct model_fixture_setup){ .kv_format = kv_format,
-                                                                                  .n_sequences = 32,
-                                                                                  .n_parts = is_suspended });
+    struct model *model = model_fixture_open(
+        path, &(struct model_fixture_setup){ .kv_format = kv_format, .n_sequences = 32, .n_parts = is_suspended });
     struct model_figures figures;
     struct model_facts facts;
     uint32_t n_accepted = 0;
@@ -64,10 +64,7 @@ static const struct way {
     uint32_t n_drafts;
     bool is_suspended;
 } ways[] = {
-    { "f16", 1, false },
-    { "f16", STEP_TOKENS_MAX - 1, true },
-    { "f32", 3, false },
-    { "q8", 3, true },
+    { "f16", 1, false }, { "f16", STEP_TOKENS_MAX - 1, true }, { "f32", 3, false }, { "q8", 3, true },
     { "q4", 5, false },
 };
 

@@ -139,6 +139,61 @@ START_TEST(tokens_behind_slides_are_left_too)
 }
 END_TEST
 
+START_TEST(drafts_are_as_many_as_pay)
+{
+    job.n_known = 20;
+    job.n_left = 100;
+    ck_assert_uint_eq(job_drafts(&job, 10.0, 10.0, 7), 0); /* rows are all that a step costs */
+    ck_assert_uint_eq(job_drafts(&job, 10.0, 19.0, 7), 0); /* half of the first drafts are right */
+    ck_assert_uint_eq(job_drafts(&job, 10.0, 21.0, 7), 1); /* and a quarter of the second ones */
+    ck_assert_uint_eq(job_drafts(&job, 10.0, 41.0, 7), 2);
+    ck_assert_uint_eq(job_drafts(&job, 10.0, 10000.0, 7), 7);
+    ck_assert_uint_eq(job_drafts(&job, 10.0, 10000.0, 0), 0);
+}
+END_TEST
+
+START_TEST(drafts_never_go_past_the_last_token)
+{
+    job.n_known = 20;
+    job.n_done = 19;
+    job.n_left = 5;
+    ck_assert_uint_eq(job_drafts(&job, 1.0, 1e6, 7), 4);
+    job_send(&job, 1, 1, 2);
+    ck_assert_uint_eq(job_drafts(&job, 1.0, 1e6, 7), 1);
+    ck_assert(job_may_step(&job));
+    job_send(&job, 1, 1, 1);
+    ck_assert_uint_eq(job.n_due + job.n_drafts, 5);
+    job_settle(&job, 1, 1, 2);
+    ck_assert_uint_eq(job_drafts(&job, 1.0, 1e6, 7), 2);
+    job.n_left = 2;
+    ck_assert(!job_may_step(&job));
+    job_forget(&job);
+    ck_assert_uint_eq(job.n_drafts, 0);
+}
+END_TEST
+
+START_TEST(wrong_drafts_stop_drafting_and_time_begins_it_again)
+{
+    uint32_t n = 0;
+
+    job.n_left = 100;
+    for (int i = 0; i < 10; i++) {
+        job_drafted(&job, 0, 3);
+    }
+    ck_assert_uint_eq(job_drafts(&job, 10.0, 40.0, 7), 0);
+    while (job_drafts(&job, 10.0, 40.0, 7) == 0 && n < 1000) {
+        job_drafted(&job, 0, 0);
+        n++;
+    }
+    ck_assert_uint_ge(n, 10);
+    ck_assert_uint_lt(n, 200);
+    for (int i = 0; i < 10; i++) {
+        job_drafted(&job, 7, 0);
+    }
+    ck_assert_uint_eq(job_drafts(&job, 10.0, 40.0, 7), 7);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("sched-job");
@@ -155,6 +210,9 @@ int main(void)
     tcase_add_test(tcase, a_slot_holds_its_pages);
     tcase_add_test(tcase, tokens_left_are_the_lesser_of_credit_and_longest_answer);
     tcase_add_test(tcase, tokens_behind_slides_are_left_too);
+    tcase_add_test(tcase, drafts_are_as_many_as_pay);
+    tcase_add_test(tcase, drafts_never_go_past_the_last_token);
+    tcase_add_test(tcase, wrong_drafts_stop_drafting_and_time_begins_it_again);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

@@ -61,6 +61,31 @@ START_TEST(a_step_takes_every_answer_and_fills_up_with_a_prompt)
 }
 END_TEST
 
+START_TEST(a_lone_answer_drafts_and_many_do_not)
+{
+    struct job answers[8];
+
+    eq.n_drafts = 7;
+    add_answering(&answers[0], alice, PRIORITY_INTERACTIVE);
+    plan_make(&planner, &queue, &in, &plan);
+
+    ck_assert_uint_eq(plan.n_entries, 1);
+    ck_assert_uint_ge(plan.entries[0].n_drafts, 3); /* 10 ms for the weights, 0.1 for a row */
+    ck_assert_uint_eq(plan.n_rows, 1 + plan.entries[0].n_drafts);
+    ck_assert_uint_eq(plan.load.n[COST_DECODE_ROW], plan.n_rows);
+    ck_assert_double_le(plan.estimated_ns, PLAN_STEP_US * 1000.0);
+
+    eq.cost.ns[COST_DECODE_ROW] = eq.cost.ns[COST_FIXED];
+    for (size_t i = 1; i < 8; i++) {
+        add_answering(&answers[i], alice, PRIORITY_INTERACTIVE);
+    }
+    plan_make(&planner, &queue, &in, &plan);
+    for (uint32_t i = 0; i < plan.n_entries; i++) {
+        ck_assert_uint_eq(plan.entries[i].n_drafts, 0);
+    }
+}
+END_TEST
+
 START_TEST(a_prompt_moves_however_many_answers_run)
 {
     struct job answers[128];
@@ -308,6 +333,7 @@ int main(void)
     tcase_add_test(tcase, a_first_token_takes_the_short_rest_of_its_prompt_along);
     tcase_add_test(tcase, nothing_to_do_is_an_idle_plan);
     tcase_add_test(tcase, a_step_takes_every_answer_and_fills_up_with_a_prompt);
+    tcase_add_test(tcase, a_lone_answer_drafts_and_many_do_not);
     tcase_add_test(tcase, a_prompt_moves_however_many_answers_run);
     tcase_add_test(tcase, the_last_piece_is_no_larger_than_the_prompt);
     tcase_add_test(tcase, a_higher_class_prompt_takes_what_is_left_before_a_lower_one);

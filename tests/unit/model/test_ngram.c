@@ -1,5 +1,5 @@
-/* What a repetition suggests. */
-#include "model/draft.h"
+/* The draft that a repetition suggests. */
+#include "model/ngram.h"
 #include "unit.h"
 
 #define MOST 6
@@ -29,7 +29,7 @@ START_TEST(what_followed_before_is_the_draft)
 
     for (uint32_t n_most = 0; n_most <= MOST; n_most++) {
         uint32_t found[MOST + 1] = { 0 };
-        uint32_t n = draft_find(row->tokens, row->n, n_most, found);
+        uint32_t n = ngram_draft(row->tokens, row->n, n_most, found);
 
         found[n_most] = 77; /* nothing is written behind them */
         ck_assert_msg(n == (row->is_found ? n_most : 0), "%s: %u of %u", row->what, n, n_most);
@@ -42,7 +42,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("model-draft");
+    Suite *suite = suite_create("model-ngram");
     TCase *tcase = tcase_create("all");
 
     tcase_add_loop_test(tcase, what_followed_before_is_the_draft, 0, sizeof(rows) / sizeof(*rows));

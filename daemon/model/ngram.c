@@ -1,4 +1,4 @@
-#include "model/draft.h"
+#include "model/ngram.h"
 
 #define MATCH_MOST 8u /* equal tokens beyond which a longer match says no more */
 
@@ -13,12 +13,12 @@ static uint32_t match_of(const uint32_t *tokens, uint32_t n_tokens, uint32_t end
     return n;
 }
 
-uint32_t draft_find(const uint32_t *tokens, uint32_t n_tokens, uint32_t n_most, uint32_t *ret_tokens)
+uint32_t ngram_draft(const uint32_t *tokens, uint32_t n_tokens, uint32_t n_most, uint32_t *ret_tokens)
 {
-    uint32_t n_longest = DRAFT_MATCH_LEAST - 1;
+    uint32_t n_longest = NGRAM_LEAST - 1;
     uint32_t from = 0; /* the first guessed token; 0: none */
 
-    for (uint32_t end = n_tokens; end-- > DRAFT_MATCH_LEAST && n_longest < MATCH_MOST;) {
+    for (uint32_t end = n_tokens; end-- > NGRAM_LEAST && n_longest < MATCH_MOST;) {
         uint32_t n = match_of(tokens, n_tokens, end);
 
         if (n > n_longest) {
