@@ -95,7 +95,7 @@ struct governor_policy {
     uint32_t max_slice_us;       /* while the screen is active: 750 */
     uint32_t idle_slice_us;      /* while it is not: at most 100000 */
     uint32_t headroom_permille;  /* left unused beside graphics */
-    uint32_t min_share_permille; /* for realtime alone, however busy the screen is */
+    uint32_t min_share_permille; /* for realtime alone, however busy the screen is, and warm the chip below its trips */
     uint32_t power_mw;           /* target of the chip's power; 0: no bound */
     uint32_t heat_grace_ms;      /* a zone that can't be read counts as hot after this */
     uint32_t graphics_grace_ms;  /* a load that can't be read counts as full after this */

@@ -17,6 +17,7 @@
 #define SWITCH_MC        500      /* another zone must be this much nearer to its target to decide */
 #define SLICE_US         10000u   /* a die that follows within a second must not swing with slices and rests */
 #define GATED            50       /* permille: with less, background work would hold up the others */
+#define VOICE_DEGREES    1.5      /* by which realtime alone may warm a hot chip, of the two that are tolerated */
 
 void heat_init(struct heat *heat)
 {
@@ -167,7 +168,34 @@ static void bind_duty(struct governor_bound *bound, enum governor_cause cause, u
     }
 }
 
-/* Limits what the thermostat leaves by the trip points. */
+/* Limits the duty where the heat can't be seen. */
+static void limit_by_sight(struct heat *heat, const struct governor_policy *policy, const struct look *look,
+                           struct governor_bound *bound)
+{
+    if (look->is_blind && !policy->trusts_blind) {
+        double share = 1000.0 * thermostat_blind_share(&heat->thermostat);
+
+        bind_duty(bound, GOVERNOR_BLIND_HEAT, (uint32_t)fmin(share, BLIND_DUTY));
+    }
+}
+
+/* Leaves a share to realtime alone, however warm the chip is: others may keep it at its target for hours. */
+static void leave_voice(const struct heat *heat, const struct governor_policy *policy, const struct look *look,
+                        struct governor_bound *bound)
+{
+    double share = 1000.0 * thermostat_share_of(&heat->thermostat, VOICE_DEGREES);
+    uint32_t least = (uint32_t)fmax(share, policy->min_share_permille);
+
+    if (look->is_blind && least > BLIND_DUTY) {
+        least = BLIND_DUTY;
+    }
+    if (bound->duty_permille < least) {
+        bound->duty_permille = least;
+        bound->class_gate = PRIORITY_REALTIME;
+    }
+}
+
+/* Limits what the thermostat leaves by the trip points. Beyond them nothing is left to realtime either. */
 static void limit_by_trips(struct heat *heat, const struct look *look, struct governor_bound *bound)
 {
     heat->is_near_critical = is_within(heat->is_near_critical, look->critical_mc, NEAR_CRITICAL_MC);
@@ -224,13 +252,10 @@ void heat_tick(struct heat *heat, const struct governor_policy *policy, const st
         heat->zone = look.zone;
     }
     heat->has_zone = look.has_zone;
+    limit_by_sight(heat, policy, &look, &bound);
+    leave_voice(heat, policy, &look, &bound);
     limit_by_trips(heat, &look, &bound);
     limit_by_throttle(policy, input, &bound);
-    if (look.is_blind && !policy->trusts_blind) {
-        double share = 1000.0 * thermostat_blind_share(&heat->thermostat);
-
-        bind_duty(&bound, GOVERNOR_BLIND_HEAT, (uint32_t)fmin(share, BLIND_DUTY));
-    }
     if (bound.duty_permille < GATED && bound.class_gate < PRIORITY_INTERACTIVE) {
         bound.class_gate = PRIORITY_INTERACTIVE;
     }

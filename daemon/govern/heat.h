@@ -6,6 +6,8 @@
  * already. A zone that can't be read, or reports what can't be true, keeps its last value for a grace time and then
  * counts as hot: half of what the thermostat last held is left. A stuck zone counts as hot as well.
  *
+ * Below the trip points realtime alone always has a share: what warms the chip by a degree and a half.
+ *
  * Pure: time is an argument.
  */
 #ifndef SOTTO_GOVERN_HEAT_H

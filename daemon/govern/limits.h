@@ -20,7 +20,7 @@ enum priority {
 enum governor_mode {
     GOVERNOR_FULL,   /* no other user of the processor */
     GOVERNOR_SHARED, /* others draw: short slices, pauses between them */
-    GOVERNOR_THIN,   /* next to nothing is left: realtime only, or what min_share_permille leaves */
+    GOVERNOR_THIN,   /* next to nothing is left, or a little to realtime only */
     GOVERNOR_CPU,    /* graphics fill the GPU: new streams compute on the cores */
     GOVERNOR_PAUSED, /* nothing runs */
     GOVERNOR_MODE_COUNT,

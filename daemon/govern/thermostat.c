@@ -9,6 +9,7 @@
 #define PROPORTION_REACH 25.0  /* degrees */
 #define INTEGRAL_OVER    2.0   /* times the integral's pace above the aim: it falls faster than it rises */
 #define FIRST_DEGREES    120.0 /* so many a full share may add at once, to an unknown chip: the first share spares it */
+#define HOTTEST_WHOLE    200.0 /* of a full share: more than any chip that can be cooled */
 #define FIRST_KNOWN      0.8   /* of the share that holds a known chip */
 #define GROWTH_FIRST     0.1   /* a second, of an unknown chip that has not come near: in seven seconds twice as much */
 #define GROWTH_MOST      0.03  /* the same once it has */
@@ -66,6 +67,14 @@ void thermostat_keep(struct thermostat *thermostat, double whole, double lag_s)
 double thermostat_blind_share(const struct thermostat *thermostat)
 {
     return thermostat->integral / 2.0;
+}
+
+double thermostat_share_of(const struct thermostat *thermostat, double degrees)
+{
+    double whole = thermostat->reaction.is_known ? thermostat->reaction.whole : HOTTEST_WHOLE;
+
+    /* Below UNSEEN the integral can grow without work, so it comes back above this share. */
+    return clamp(degrees / whole, LEAST, UNSEEN);
 }
 
 double thermostat_aim(double target, double step)
@@ -235,9 +244,12 @@ static bool gives_way(struct thermostat *thermostat, const struct reaction_gains
 static void cut(struct thermostat *thermostat, double over)
 {
     thermostat->is_cut = true;
-    thermostat->growth = GROWTH_MOST;
+    thermostat->is_theirs = !thermostat->reaction.is_known && thermostat->used < LEAST;
     thermostat->peak = over;
-    thermostat->integral = clamp(thermostat->used, LEAST, thermostat->integral);
+    if (!thermostat->is_theirs) {
+        thermostat->growth = GROWTH_MOST;
+        thermostat->integral = clamp(thermostat->used, LEAST, thermostat->integral);
+    }
     reaction_end(&thermostat->reaction);
 }
 
@@ -251,7 +263,9 @@ static void resume(struct thermostat *thermostat, double over, bool is_slow)
     bool is_known = thermostat->reaction.is_known;
 
     thermostat->is_cut = false;
-    thermostat->integral *= right * MARGIN * (is_known && !is_slow ? SOFT_FIRST : 1.0);
+    if (!thermostat->is_theirs) {
+        thermostat->integral *= right * MARGIN * (is_known && !is_slow ? SOFT_FIRST : 1.0);
+    }
     thermostat->integral = fmax(LEAST, thermostat->integral);
     thermostat->softness = is_known ? 1.0 : SOFT_FIRST;
     thermostat->fast = over;

@@ -52,6 +52,7 @@ struct thermostat {
     double wait_s;                /* until what was given way must show */
     bool is_started;
     bool is_cut;
+    bool is_theirs; /* what led to this cut: nothing of ours ran, so it shows nothing of our share */
 };
 
 struct thermostat_reading {
@@ -76,5 +77,9 @@ double thermostat_share(struct thermostat *thermostat, const struct thermostat_r
 
 /* Returns the share that is left when the sensor is lost: half of the share that held the temperature. */
 double thermostat_blind_share(const struct thermostat *thermostat);
+
+/* Returns the share that warms the chip by @degrees in the end, as far as is known: 0.005 to 0.05. An unknown chip
+ * counts as one that grows very hot. */
+double thermostat_share_of(const struct thermostat *thermostat, double degrees);
 
 #endif

@@ -128,7 +128,7 @@ def each_bound_of_the_governor_works():
     for row in LEAST, MOST:
         with Machine() as machine, machine.daemon(governor=row) as daemon:
             with Talker(daemon, [request("hello", pb.CLASS_REALTIME, 5)]) as talker:
-                if row is MOST:  # at 30 degrees a chip of 45 is too hot for anything
+                if row is MOST:  # at 30 degrees a chip of 45 is too hot: realtime has a percent
                     within(lambda: len(talker.answers) > 2, "it answers")
                 else:
                     within(lambda: processor(daemon.status()).mode != "full", "it is bound")

@@ -13,7 +13,7 @@ import time
 
 import sotto_pb2 as pb
 import tap
-from client import Gone
+from client import Answer, Gone
 from daemon import Daemon, program, truth
 from plant import Heat, Nodes, Screen, Talker, processor, request
 from tap import LeftOut, equal, fact, holds, note, within
@@ -25,6 +25,7 @@ SENSE_PERIOD_S = 0.25
 
 PASSIVE_MC = 66000  # so the target is 61 degrees: five below
 BLIND_PERMILLE = 100
+HANGS_S = 600  # until a hanging sensor is found: 60 s of our work
 LOAD = "fdinfo renderD128"
 GOVERNOR = {"cores_share": True, "heat_grace": "2s"}
 
@@ -185,6 +186,46 @@ def a_chip_that_warms_up_is_held_at_its_target_and_work_goes_on():
 
 
 @fact
+def voice_speaks_while_others_keep_the_chip_above_its_target_and_waits_at_a_trip_point():
+    with Machine(draws=False) as machine, machine.daemon() as daemon, daemon.client() as voice:
+        asked, speech = bodies(), request("A cat", REALTIME, 6)
+        wanted, said = alone(daemon, asked), voice.answer(voice.ask(speech)).tokens
+        with Watcher(daemon) as watcher, Talker(daemon, asked) as talker:
+            within(lambda: talker.at, "background talks")
+            machine.warm(PASSIVE_MC - 3000)  # two degrees above the target
+            within(lambda: cores(daemon).class_gate == REALTIME, "background is held back")
+            info, moment = cores(daemon), time.monotonic()
+            equal((info.mode, info.cause), ("thin", "heat"), "Status")
+            holds(0 < info.duty_permille <= 50, info)
+            for _ in range(3):
+                equal(voice.answer(voice.ask(speech)).tokens, said, "voice speaks")
+            holds(talker.n_since(moment) <= len(asked), "what runs behind the gate ends a step at most")
+
+            machine.warm(PASSIVE_MC + 2000)
+            within(lambda: cores(daemon).mode == "paused", "nothing runs at a trip point")
+            equal(cores(daemon).cause, "trip", "Status")
+            soon = request("A cat", REALTIME, 6)
+            soon.first_token_by_ms = 2000
+            refused = voice.answer(voice.ask(soon)).error
+            holds("nothing of this class runs now" in refused.message and refused.retry_after_ms > 0, refused)
+            waiting = voice.ask(speech)
+            answer = Answer()
+            while not answer.notices:
+                answer.add(voice.read_of(waiting))
+            equal((answer.notices[0].kind, answer.tokens), (pb.NOTICE_THROTTLED, []), "it hears that it waits")
+            holds("nothing goes on for now" in answer.notices[0].detail, answer.notices[0].detail)
+
+            machine.warm(45000)
+            while not answer.done:
+                answer.add(voice.read_of(waiting))
+            equal(answer.tokens, said, "voice speaks again")
+            moment = time.monotonic()
+            within(lambda: talker.n_since(moment) > 20, "and background goes on")
+            holds(watcher.has_reported("trip"), watcher.causes())
+        talker.judge(wanted)
+
+
+@fact
 def a_sensor_that_vanishes_makes_careful_and_one_that_comes_back_is_believed_whatever_its_number():
     with Machine(draws=False) as machine, machine.daemon() as daemon:
         asked = bodies()
@@ -202,6 +243,28 @@ def a_sensor_that_vanishes_makes_careful_and_one_that_comes_back_is_believed_wha
             within(lambda: any("can't be read" in notice.detail for notice in
                                        talker.notices(pb.NOTICE_THROTTLED)), "the stream gets a notice")
             machine.zone("gpu-thermal", 46000, number=5, passive=PASSIVE_MC)
+            within(lambda: cores(daemon).cause != "blind-heat" and cores(daemon).duty_permille > BLIND_PERMILLE,
+                   "it is believed again")
+        talker.judge(wanted)
+
+
+@fact
+def a_sensor_that_hangs_and_still_answers_is_found_by_our_own_heat_and_believed_again_when_it_moves():
+    """The file stays as it is and is read each second, so sotto-sense calls it fine. Only the governor can tell, by
+    asking: a minute of work. tests/sim/real has the long course of time."""
+    with Machine(draws=False) as machine, machine.daemon() as daemon:
+        asked = bodies()
+        wanted = alone(daemon, asked)
+        nodes = Nodes(ambient=30, die_k=15, die_s=1, board_k=5, board_s=6)
+        with Watcher(daemon) as watcher, Talker(daemon, asked) as talker, Heat(daemon, machine, nodes) as heat:
+            within(lambda: max((row[1] for row in heat.rows), default=0) > 36, "our work warms the chip")
+            heat.shows = False
+            within(lambda: watcher.has_reported("blind-heat"), "Watch reports it", HANGS_S)
+            info, zone, moment = cores(daemon), sensor(daemon, "zone gpu-thermal"), time.monotonic()
+            equal((info.cause, info.duty_permille <= BLIND_PERMILLE), ("blind-heat", True), "Status")
+            equal(zone.state, pb.SENSOR_OK, "what sotto-sense knows of it")
+            within(lambda: talker.n_since(moment) > 20, "work goes on, slowly")
+            heat.shows = True
             within(lambda: cores(daemon).cause != "blind-heat" and cores(daemon).duty_permille > BLIND_PERMILLE,
                    "it is believed again")
         talker.judge(wanted)

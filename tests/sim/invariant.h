@@ -21,6 +21,9 @@ enum invariant {
     INVARIANT_HEAT,     /* no warmer than a chip that we leave alone */
     INVARIANT_CYCLE,    /* settled temperature does not swing */
     INVARIANT_HOT,      /* a hot start falls no slower than without us */
+    INVARIANT_TRIP,     /* nothing runs at a passive trip point */
+    INVARIANT_VOICE,    /* realtime has its share below it, however warm the chip is */
+    INVARIANT_COOLED,   /* all work when the chip has cooled */
     INVARIANT_USE,      /* the heat budget is used, when settled */
     INVARIANT_CURVE,    /* while others warm the chip, duty falls as a curve */
     INVARIANT_FLAP,     /* the mode does not flap */

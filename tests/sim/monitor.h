@@ -33,6 +33,13 @@ struct monitor_window {
 
 #define MONITOR_SETTLED 512u /* seconds of temperature that are kept: more than any family has */
 
+/* Since when a reading is at a passive trip, realtime is in progress below it, and the chip is cool; 0: it is not. */
+struct monitor_trip {
+    uint64_t tripped_ns;
+    uint64_t voice_ns;
+    uint64_t cool_ns;
+};
+
 #define MONITOR_WARMING 10u /* seconds */
 
 /* Duty second by second, while others warm the chip. */
@@ -138,6 +145,8 @@ struct monitor {
     double below_mc;  /* sum, below what could be used */
     uint64_t n_mc;
     uint64_t n_heat_ticks;
+    bool had_realtime;
+    struct monitor_trip trip;
     struct monitor_curve curve;
 
     struct monitor_account accounts[MONITOR_ACCOUNTS];
@@ -174,6 +183,9 @@ const struct governor_limits *monitor_limits_at(const struct monitor *monitor, u
 /* ---- the temperature (monitor_heat.c) */
 void monitor_heat(struct monitor *monitor); /* every 20 ms, after the readings */
 void monitor_heat_end(struct monitor *monitor);
+
+/* ---- trip points (monitor_trip.c) */
+void monitor_trip(struct monitor *monitor); /* every 20 ms, after the readings */
 
 /* ---- the requests (monitor_serve.c) */
 void monitor_on_asked(struct monitor *monitor, const struct request *request);

@@ -22,8 +22,9 @@
 #define WIDEST_MC      65536.0
 /* After a zone was asked whether it works, the die returns to its target. */
 #define ASKED_NS (15 * TIMELINE_S)
-/* Rounding, for a hot start against one without us. */
-#define HOT_MC 10.0
+/* Rounding, for a hot start against one without us; and what realtime may warm the chip by meanwhile. */
+#define HOT_MC   10.0
+#define VOICE_MC 2000.0
 /* Further below the target, when settled, work is refused without need. */
 #define BELOW_MC 6000.0
 /* The way over which duty must give way while others warm the chip by so many degrees a second: from half a degree
@@ -214,9 +215,10 @@ void monitor_heat(struct monitor *monitor)
     if (now <= target) {
         monitor->was_cool = true;
     }
+    monitor->had_realtime = monitor->had_realtime || monitor->n_realtime > 0;
     if (!monitor->was_cool) {
         tally_add(&monitor->tallies, INVARIANT_HOT, (now - thermal->alone.die_mc) / 1000.0,
-                  now - thermal->alone.die_mc > HOT_MC, monitor_now_s(monitor));
+                  now - thermal->alone.die_mc > (monitor->had_realtime ? VOICE_MC : HOT_MC), monitor_now_s(monitor));
     } else {
         tally_add(&monitor->tallies, INVARIANT_HEAT, (now - could) / 1000.0, now - could > ABOVE_MC,
                   monitor_now_s(monitor));

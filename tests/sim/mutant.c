@@ -53,6 +53,9 @@ const struct mutant_row mutants[MUTANT_COUNT] = {
     [MUTANT_NO_QUANTUM] = { "no-quantum", "a request keeps its slot to the end of its answer", FAMILY_ENDLESS,
                             INVARIANT_STREAM },
     [MUTANT_NO_STUCK] = { "no-stuck", "a zone that stands still is never asked", FAMILY_STUCK, INVARIANT_BLIND },
+    [MUTANT_NO_TRIP] = { "no-trip", "trip points are ignored", FAMILY_HOT, INVARIANT_TRIP },
+    [MUTANT_LONG_TRIP] = { "long-trip", "a trip point that was reached stays reached", FAMILY_HOT, INVARIANT_COOLED },
+    [MUTANT_NO_VOICE] = { "no-voice", "heat leaves realtime no more than the others", FAMILY_HOT, INVARIANT_VOICE },
 };
 
 /* A shorter pause, as the share of time that it leaves. */
@@ -65,8 +68,23 @@ const struct mutant_row mutants[MUTANT_COUNT] = {
 #define LONG_HINT_US 5000000u
 #define MISJUDGED    3.0
 
-void mutant_blinds(enum mutant mutant, struct governor_input *input)
+static void move_trips(enum mutant mutant, const struct governor *governor, struct governor_input *input)
 {
+    for (uint32_t i = 0; i < input->n_zones; i++) {
+        struct governor_zone *zone = &input->zones[i];
+
+        if (mutant == MUTANT_NO_TRIP) {
+            zone->passive_mc = GOVERNOR_NO_TRIP;
+            zone->critical_mc = GOVERNOR_NO_TRIP;
+        } else if (mutant == MUTANT_LONG_TRIP && governor->wanted[PROCESSOR_CPU].cause == GOVERNOR_TRIP) {
+            zone->temp_mc = zone->temp_mc > zone->passive_mc ? zone->temp_mc : zone->passive_mc;
+        }
+    }
+}
+
+void mutant_blinds(enum mutant mutant, const struct governor *governor, struct governor_input *input)
+{
+    move_trips(mutant, governor, input);
     if (mutant == MUTANT_LATE_HINT && input->now_us < input->hint.at_us + LATE_US) {
         input->hint.busy_until_us = 0;
     }
@@ -98,6 +116,9 @@ void mutant_forgets(enum mutant mutant, struct governor *governor)
 
     if (mutant == MUTANT_NO_HEADROOM) {
         governor->policy.headroom_permille = 0;
+    } else if (mutant == MUTANT_NO_VOICE && governor->limits[PROCESSOR_CPU].class_gate == PRIORITY_REALTIME) {
+        governor->limits[PROCESSOR_CPU].duty_permille = 0;
+        governor->limits[PROCESSOR_GPU].duty_permille = 0;
     } else if (mutant == MUTANT_NO_STUCK) {
         stuck_init(&governor->heat.zones[0].stuck);
     } else if (mutant == MUTANT_NO_INTEGRAL) {

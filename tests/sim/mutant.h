@@ -51,6 +51,9 @@ enum mutant {
     MUTANT_HALF_BUDGET,
     MUTANT_NO_QUANTUM,
     MUTANT_NO_STUCK,
+    MUTANT_NO_TRIP,
+    MUTANT_LONG_TRIP,
+    MUTANT_NO_VOICE,
     MUTANT_COUNT,
 };
 
@@ -65,7 +68,7 @@ struct mutant_row {
 extern const struct mutant_row mutants[MUTANT_COUNT];
 
 /* Effects of mutants in the server; they do nothing for other mutants. */
-void mutant_blinds(enum mutant mutant, struct governor_input *input);
+void mutant_blinds(enum mutant mutant, const struct governor *governor, struct governor_input *input);
 void mutant_forgets(enum mutant mutant, struct governor *governor);
 void mutant_limits(enum mutant mutant, struct governor_limits *limits);
 

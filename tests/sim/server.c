@@ -39,7 +39,7 @@ static void tick(struct server *server)
         input.held_us[i] = server->held_us[i];
         server->held_us[i] = 0;
     }
-    mutant_blinds(server->mutant, &input);
+    mutant_blinds(server->mutant, &server->governor, &input);
     governor_tick(&server->governor, &input);
     mutant_forgets(server->mutant, &server->governor);
     monitor_on_limits(server->monitor, server_limits(server));

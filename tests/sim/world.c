@@ -85,6 +85,7 @@ static void on_tick(void *owner)
     world->ours_ns = ours_ns;
     world->screen_ns = screen_ns;
     monitor_heat(&world->monitor);
+    monitor_trip(&world->monitor);
     monitor_frames(&world->monitor);
     monitor_serve(&world->monitor);
     chart_heat(world->chart, now_ns, world->thermal.now.die_mc, world->thermal.alone.die_mc, world->sensors.temp_mc);

@@ -2,6 +2,17 @@
 #include "fixture.h"
 #include "unit.h"
 
+/* Works for @seconds as much as the cores let it. */
+static void work(uint32_t seconds)
+{
+    for (uint32_t i = 0; i < seconds * (1000000 / FIXTURE_TICK_US); i++) {
+        bool runs = governor_lets_run(cores, PRIORITY_BACKGROUND);
+
+        in.held_us[PROCESSOR_CPU] = runs ? (uint64_t)FIXTURE_TICK_US * cores->duty_permille / 1000 : 0;
+        fixture_tick(1);
+    }
+}
+
 /* ---- heat */
 
 START_TEST(a_chip_at_its_passive_trip_does_nothing_for_us)
@@ -48,7 +59,7 @@ START_TEST(the_critical_gate_opens_only_well_below)
     ck_assert_int_eq(cores->class_gate, PRIORITY_REALTIME);
 
     fixture_heat(0, 96000, GOVERNOR_NO_TRIP, 110000);
-    fixture_tick(20);
+    work(60);
     ck_assert_int_lt(cores->class_gate, PRIORITY_REALTIME);
 }
 END_TEST
@@ -70,8 +81,68 @@ START_TEST(the_zone_nearest_to_its_own_target_decides)
 
     fixture_tick(1);
 
-    ck_assert_uint_eq(cores->duty_permille, 0);
+    ck_assert_int_eq(cores->class_gate, PRIORITY_REALTIME);
     ck_assert_int_eq(cores->cause, GOVERNOR_HEAT);
+}
+END_TEST
+
+START_TEST(above_its_target_a_chip_leaves_realtime_what_warms_it_by_a_degree_and_a_half)
+{
+    const double whole = governor.heat.thermostat.reaction.whole;
+
+    fixture_heat(0, 94000, 95000, 110000);
+    fixture_tick(100);
+
+    ck_assert_int_eq(cores->mode, GOVERNOR_THIN);
+    ck_assert_int_eq(cores->class_gate, PRIORITY_REALTIME);
+    ck_assert_double_le(cores->duty_permille * whole, 1500.0);
+    ck_assert_uint_ge(cores->duty_permille, 50);
+}
+END_TEST
+
+START_TEST(a_chip_that_is_not_known_leaves_realtime_less)
+{
+    const struct governor_policy none = { 0 };
+
+    governor_init(&governor, &none);
+    fixture_heat(0, 94000, 95000, 110000);
+    fixture_tick(100);
+
+    ck_assert_int_eq(cores->class_gate, PRIORITY_REALTIME);
+    ck_assert_uint_eq(cores->duty_permille, 7);
+}
+END_TEST
+
+START_TEST(policy_may_leave_realtime_more_but_a_tenth_at_most_where_heat_is_not_seen_and_nothing_at_a_trip)
+{
+    const struct governor_policy policy = { .min_share_permille = 300 };
+
+    fixture_begin(&policy);
+    fixture_heat(0, 94000, 95000, 110000);
+    fixture_tick(1);
+    ck_assert_uint_eq(cores->duty_permille, 300);
+    in.zones[0].sight = GOVERNOR_BLIND;
+    fixture_tick(100);
+    ck_assert_uint_eq(cores->duty_permille, 100);
+
+    fixture_heat(0, 95000, 95000, 110000);
+    fixture_tick(1);
+    ck_assert_uint_eq(cores->duty_permille, 0);
+}
+END_TEST
+
+START_TEST(after_a_hot_start_all_work_comes_back_though_nothing_is_known_of_the_chip)
+{
+    const struct governor_policy none = { 0 };
+
+    governor_init(&governor, &none);
+    fixture_heat(0, 100000, 95000, 110000);
+    fixture_tick(20 * 60);
+    fixture_heat(0, 80000, 95000, 110000);
+    work(30);
+
+    ck_assert_int_eq(cores->class_gate, PRIORITY_BACKGROUND);
+    ck_assert_uint_gt(cores->duty_permille, 50);
 }
 END_TEST
 
@@ -83,7 +154,7 @@ START_TEST(a_policy_cannot_aim_at_the_trip)
     fixture_heat(0, 94000, 95000, GOVERNOR_NO_TRIP);
     fixture_tick(1);
 
-    ck_assert_uint_eq(cores->duty_permille, 0);
+    ck_assert_int_eq(cores->class_gate, PRIORITY_REALTIME);
 }
 END_TEST
 
@@ -271,6 +342,11 @@ int main(void)
     tcase_add_test(facts, an_unset_trip_is_no_limit_and_frost_is_fine);
     tcase_add_test(facts, the_zone_nearest_to_its_own_target_decides);
     tcase_add_test(facts, a_policy_cannot_aim_at_the_trip);
+    tcase_add_test(facts, above_its_target_a_chip_leaves_realtime_what_warms_it_by_a_degree_and_a_half);
+    tcase_add_test(facts, a_chip_that_is_not_known_leaves_realtime_less);
+    tcase_add_test(facts,
+                   policy_may_leave_realtime_more_but_a_tenth_at_most_where_heat_is_not_seen_and_nothing_at_a_trip);
+    tcase_add_test(facts, after_a_hot_start_all_work_comes_back_though_nothing_is_known_of_the_chip);
     tcase_add_test(facts, a_zone_that_vanishes_is_hot_after_its_grace);
     tcase_add_test(facts, nonsense_is_as_not_seen);
     tcase_add_test(facts, a_zone_that_is_read_again_is_believed);

@@ -32,6 +32,7 @@ struct run {
 
 static void tick(struct run *run)
 {
+    const struct governor_limits *limits = &run->governor.limits[PROCESSOR_CPU];
     struct governor_input input = { .now_us = (run->plant.n_steps + 1) * PLANT_STEP_US, .n_zones = 1 };
 
     input.zones[0] = (struct governor_zone){ .sight = GOVERNOR_SEEN,
@@ -44,7 +45,7 @@ static void tick(struct run *run)
         run->has_passed = true;
     }
     governor_tick(&run->governor, &input);
-    run->share = run->governor.limits[PROCESSOR_CPU].duty_permille / 1000.0;
+    run->share = governor_lets_run(limits, PRIORITY_INTERACTIVE) ? limits->duty_permille / 1000.0 : 0.0;
     run->held_us = 0;
 }
 
