@@ -67,4 +67,10 @@ static inline bool governor_lets_run(const struct governor_limits *limits, enum 
     return limits->duty_permille > 0 && priority >= limits->class_gate;
 }
 
+/* True if @limits bound the time on the processor: by slices, a duty, or both. */
+static inline bool governor_bounds_time(const struct governor_limits *limits)
+{
+    return limits->slice_us > 0 || limits->duty_permille < 1000;
+}
+
 #endif

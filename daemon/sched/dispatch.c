@@ -190,7 +190,7 @@ static bool must_stop(const struct dispatch_view *view, struct dispatch_step *st
 /* True if a step like @step may wait, or go on waiting, behind the running one. */
 static bool may_wait(const struct dispatch_view *view, const struct dispatch_step *step)
 {
-    return dispatch_is_free(view, step->eq->processor) && !dispatch_is_gated(view, step) && !any_starves(view) &&
+    return !governor_bounds_time(&view->in->limits[step->eq->processor]) && !dispatch_is_gated(view, step) && !any_starves(view) &&
            dispatch_highest(view, DISPATCH_NO_PRIORITY, dispatch_displaces, step) == DISPATCH_NO_PRIORITY &&
            !is_passed_by(view, step, (int)step->priority - 1);
 }
@@ -397,6 +397,17 @@ static void attend_idle(struct dispatch *dispatch, const struct dispatch_view *v
     }
 }
 
+/* Takes the limits in force. What steps achieved beside others' work is forgotten when nothing bounds them any more. */
+static void take_limits(struct dispatch *dispatch, const struct dispatch_view *view)
+{
+    for (size_t i = 0; i < PROCESSOR_COUNT; i++) {
+        if (governor_bounds_time(&dispatch->limits[i]) && !governor_bounds_time(&view->in->limits[i])) {
+            dispatch->paces[i] = (struct dispatch_pace){ 0 };
+        }
+    }
+    memcpy(dispatch->limits, view->in->limits, sizeof(dispatch->limits));
+}
+
 void dispatch_next(struct dispatch *dispatch, struct queue *queue, struct planner *planner,
                    const struct dispatch_input *in, struct dispatch_order *ret_order)
 {
@@ -404,7 +415,7 @@ void dispatch_next(struct dispatch *dispatch, struct queue *queue, struct planne
     struct dispatch_step *runner;
 
     *ret_order = (struct dispatch_order){ .what = DISPATCH_NONE };
-    memcpy(dispatch->limits, in->limits, sizeof(dispatch->limits));
+    take_limits(dispatch, &view);
     for (size_t i = 0; i < DISPATCH_STEPS; i++) {
         if (dispatch->steps[i].state == DISPATCH_ENDED) {
             dispatch_move(&dispatch->steps[i], DISPATCH_FREE);

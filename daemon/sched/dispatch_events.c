@@ -259,6 +259,7 @@ void dispatch_on_lost(struct dispatch *dispatch, const struct engine_queue *eq, 
         }
         end_step(dispatch, step);
     }
+    dispatch->paces[eq->processor] = (struct dispatch_pace){ 0 }; /* that of another engine may differ */
 }
 
 void dispatch_forget(struct dispatch *dispatch, const struct job *job)

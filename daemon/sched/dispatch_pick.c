@@ -34,13 +34,6 @@ bool dispatch_is_rested(const struct dispatch_view *view, enum processor process
     return dispatch_rested_at_us(view->dispatch, processor) <= view->in->now_us;
 }
 
-bool dispatch_is_free(const struct dispatch_view *view, enum processor processor)
-{
-    const struct governor_limits *limits = &view->in->limits[processor];
-
-    return limits->slice_us == 0 && limits->duty_permille >= 1000;
-}
-
 uint32_t dispatch_patience_us(const struct dispatch_view *view, enum processor processor)
 {
     uint32_t slice_us = view->in->limits[processor].slice_us;

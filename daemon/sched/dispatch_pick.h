@@ -93,9 +93,6 @@ uint64_t dispatch_rested_at_us(const struct dispatch *dispatch, enum processor p
 
 bool dispatch_is_rested(const struct dispatch_view *view, enum processor processor);
 
-/* True if @processor has no bound: steps run through, and one may wait behind another. */
-bool dispatch_is_free(const struct dispatch_view *view, enum processor processor);
-
 /* Returns how long a job waits for the end of a step, which is also the length of a boost. */
 uint32_t dispatch_patience_us(const struct dispatch_view *view, enum processor processor);
 

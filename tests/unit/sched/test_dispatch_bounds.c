@@ -297,6 +297,61 @@ START_TEST(a_step_that_hardly_holds_its_processor_goes_on)
 }
 END_TEST
 
+/* Runs a step in slices that wait as long for frames as they hold the processor. */
+static void meet_frames(struct job *job)
+{
+    add_answer(job, PRIORITY_INTERACTIVE, &eqs[0]);
+    bound(2 * MS, 500);
+    for (uint32_t i = 0; i < 8; i++) {
+        struct dispatch_step *step = expect(i == 0 ? DISPATCH_STEP : DISPATCH_CONTINUE);
+
+        pass(4 * MS);
+        ck_assert(dispatch_on_suspended(&dispatch, step->eq, step->id, 2 * MS, in.now_us));
+        pass(2 * MS);
+    }
+}
+
+static uint32_t effective_permille(void)
+{
+    struct governor_limits limits[PROCESSOR_COUNT];
+
+    dispatch_effective_limits(&dispatch, in.limits, limits);
+    return limits[PROCESSOR_CPU].duty_permille;
+}
+
+START_TEST(slices_that_wait_for_frames_achieve_less_than_the_duty)
+{
+    struct job job;
+
+    meet_frames(&job);
+
+    ck_assert_uint_eq(effective_permille(), 333); /* 2 of 4 + 2 ms */
+}
+END_TEST
+
+START_TEST(what_steps_of_a_lost_engine_achieved_is_forgotten)
+{
+    struct job job;
+
+    meet_frames(&job);
+    dispatch_on_lost(&dispatch, &eqs[0], in.now_us);
+
+    ck_assert_uint_eq(effective_permille(), 500);
+}
+END_TEST
+
+START_TEST(what_steps_achieved_beside_a_screen_is_forgotten_with_it)
+{
+    struct job job;
+
+    meet_frames(&job);
+    bound(0, 1000);
+    expect(DISPATCH_CONTINUE);
+
+    ck_assert_uint_eq(effective_permille(), 1000);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const facts[] = {
@@ -315,6 +370,9 @@ int main(void)
         work_does_not_wait_for_a_mode_that_dwells,
         what_a_lost_engine_held_is_rested_for,
         a_step_that_hardly_holds_its_processor_goes_on,
+        slices_that_wait_for_frames_achieve_less_than_the_duty,
+        what_steps_of_a_lost_engine_achieved_is_forgotten,
+        what_steps_achieved_beside_a_screen_is_forgotten_with_it,
     };
 
     return run_facts("sched-dispatch-bounds", facts, sizeof(facts) / sizeof(facts[0]));
