@@ -133,9 +133,9 @@ static bool is_behind(const struct client_engine *engine)
 }
 
 /*
- * Ends the engine's interval with this reading. While all that is known of it is behind, the interval stays open and the
- * last share stands. When a counter has passed its mark, its work since then is divided by all of that time; work up to
- * the mark may be missing in it, so the last share is the least that is told.
+ * Ends the engine's interval with this reading. While all that is known of it is behind, the interval stays open and
+ * the last share stands. When a counter has passed its mark, its work since then is divided by all of that time; work
+ * up to the mark may be missing in it, so the last share is the least that is told.
  */
 static void end_interval(struct client_engine *engine, const struct fdinfo_engine *now, uint64_t clock_hz,
                          uint64_t now_us, struct move *ret_move)

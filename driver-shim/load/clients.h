@@ -2,9 +2,9 @@
  * Clients: the clients of a device and their shares of time, from counters read again and again
  *
  * Pure: readings and their times go in, shares of time come out. A client is one open DRM file, (device, client id),
- * and counts once, regardless of how many descriptors and processes hold it. Counters may stand still, or count cycles of
- * a clock of unknown rate: then the client is *unmeasured*, which is not idle. They may run back, but must catch up (the
- * kernel's drm-usage-stats): until then the last share stands.
+ * and counts once, regardless of how many descriptors and processes hold it. Counters may stand still, or count cycles
+ * of a clock of unknown rate: then the client is *unmeasured*, which is not idle. They may run back, but must catch up
+ * (the kernel's drm-usage-stats): until then the last share stands.
  *
  * Many drivers add to their counters only when a job has ended, so an interval may show more time than it has. The
  * excess was spent earlier: it is carried over into the next interval, up to one interval's worth.

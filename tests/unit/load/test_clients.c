@@ -177,8 +177,8 @@ START_TEST(clients_add_up_to_the_whole_at_most)
 }
 END_TEST
 
-/* The client works 30 ms of each 100, and from the 10th reading on its counter is @back_ms behind: the driver has mixed up
- * two readings, or has reset it. Returns the lowest and the highest share that 50 readings then tell. */
+/* The client works 30 ms of each 100, and from the 10th reading on its counter is @back_ms behind: the driver has mixed
+ * up two readings, or has reset it. Returns the lowest and the highest share that 50 readings then tell. */
 static void share_behind(uint64_t back_ms, uint32_t *ret_least, uint32_t *ret_most)
 {
     *ret_least = UINT32_MAX;
