@@ -59,8 +59,9 @@ static uint8_t engine_index(struct clients *clients, const char *name)
     return (uint8_t)clients->n_engines++;
 }
 
-/* Returns the counter's increase since the last reading; 0 while it is behind its highest value. */
-static uint64_t advance(struct client_counter *counter, uint64_t value, uint64_t now_us)
+/* Returns the counter's increase since the last reading. *ret_is_behind: it is unknown, as the counter is behind its
+ * highest value. */
+static uint64_t advance(struct client_counter *counter, uint64_t value, uint64_t now_us, bool *ret_is_behind)
 {
     uint64_t step;
 
@@ -70,6 +71,7 @@ static uint64_t advance(struct client_counter *counter, uint64_t value, uint64_t
         counter->since_us = 0;
         return step;
     }
+    *ret_is_behind = true;
     if (counter->since_us == 0) {
         counter->since_us = now_us;
     } else if (now_us - counter->since_us >= CLIENTS_BACK_US) {
@@ -88,21 +90,27 @@ static uint64_t share(uint64_t part, uint64_t whole, uint64_t span_us)
     return permille >= 2 * FULL_PERMILLE ? 2 * FULL_PERMILLE * span_us : (uint64_t)(permille * (double)span_us);
 }
 
+/* What a reading showed of an engine, or of all of a client. */
+struct move {
+    bool has_moved;     /* some counter of work moved */
+    bool is_behind;     /* some counter is behind its highest value */
+    bool is_unmeasured; /* cycles of a clock of unknown rate passed */
+};
+
 /*
  * Returns the work of an engine in @span_us, in permille times us. Of several kinds of counters the largest is
- * believed, since a kind that is switched off stands still. *ret_is_unmeasured: cycles of a clock of unknown rate
- * passed.
+ * believed, since a kind that is switched off stands still.
  */
 static uint64_t measure(struct client_engine *engine, const struct fdinfo_engine *now, uint64_t clock_hz,
-                        uint64_t now_us, uint64_t span_us, bool *ret_moved, bool *ret_is_unmeasured)
+                        uint64_t now_us, uint64_t span_us, struct move *move)
 {
-    const uint64_t ns = now->has_ns ? advance(&engine->ns, now->ns, now_us) : 0;
-    const uint64_t cycles = now->has_cycles ? advance(&engine->cycles, now->cycles, now_us) : 0;
-    const uint64_t total = now->has_total ? advance(&engine->total, now->total_cycles, now_us) : 0;
+    const uint64_t ns = now->has_ns ? advance(&engine->ns, now->ns, now_us, &move->is_behind) : 0;
+    const uint64_t cycles = now->has_cycles ? advance(&engine->cycles, now->cycles, now_us, &move->is_behind) : 0;
+    const uint64_t total = now->has_total ? advance(&engine->total, now->total_cycles, now_us, &move->is_behind) : 0;
     uint64_t hz = now->max_hz ? now->max_hz : clock_hz ? clock_hz : now->cur_hz;
     uint64_t done = share(ns, span_us * 1000 * now->capacity, span_us);
 
-    *ret_moved |= ns > 0 || cycles > 0;
+    move->has_moved |= ns > 0 || cycles > 0;
     if (cycles == 0) {
         return done;
     }
@@ -115,8 +123,41 @@ static uint64_t measure(struct client_engine *engine, const struct fdinfo_engine
 
         return num_max(done, share(cycles, most * now->capacity, span_us));
     }
-    *ret_is_unmeasured |= ns == 0;
+    move->is_unmeasured |= ns == 0;
     return done;
+}
+
+static bool is_behind(const struct client_engine *engine)
+{
+    return engine->ns.since_us > 0 || engine->cycles.since_us > 0 || engine->total.since_us > 0;
+}
+
+/*
+ * Ends the engine's interval with this reading. While all that is known of it is behind, the interval stays open and
+ * the last share stands. When a counter has passed its mark, its work since then is divided by all of that time; work
+ * up to the mark may be missing in it, so the last share is the least that is told.
+ */
+static void end_interval(struct client_engine *engine, const struct fdinfo_engine *now, uint64_t clock_hz,
+                         uint64_t now_us, struct move *ret_move)
+{
+    const uint64_t span_us = now_us - engine->read_us;
+    const uint32_t least = is_behind(engine) ? engine->permille : 0;
+    struct move move = { 0 };
+    uint64_t done = measure(engine, now, clock_hz, now_us, span_us, &move);
+
+    move.is_behind = move.is_behind && done == 0;
+    if (!move.is_behind) {
+        done += engine->carry;
+        engine->carry =
+            done > FULL_PERMILLE * span_us ? num_min(done - FULL_PERMILLE * span_us, FULL_PERMILLE * span_us) : 0;
+        engine->permille = (uint32_t)num_max(num_min(done / span_us, FULL_PERMILLE), least);
+        engine->read_us = now_us;
+    } else if (!is_behind(engine)) {
+        engine->read_us = now_us; /* it was reset */
+    }
+    ret_move->has_moved |= move.has_moved || move.is_behind;
+    ret_move->is_behind |= move.is_behind;
+    ret_move->is_unmeasured |= move.is_unmeasured;
 }
 
 static struct client_engine *engine_at(struct clients *clients, struct client *client, uint32_t i,
@@ -137,7 +178,7 @@ static struct client_engine *engine_at(struct clients *clients, struct client *c
         return NULL;
     }
     engine = &client->engines[client->n_engines++];
-    *engine = (struct client_engine){ .engine = engine_index(clients, now->name) };
+    *engine = (struct client_engine){ .engine = engine_index(clients, now->name), .read_us = client->read_us };
     /* No interval yet: counting starts here. */
     engine->ns.high = now->ns;
     engine->cycles.high = now->cycles;
@@ -147,37 +188,35 @@ static struct client_engine *engine_at(struct clients *clients, struct client *c
 
 void clients_update_known(struct clients *clients, struct client *client, const struct fdinfo *fdinfo, uint64_t now_us)
 {
-    const uint64_t span_us = now_us - client->read_us;
-    bool moved = false;
-    bool is_unmeasured = fdinfo->n_engines == 0 && fdinfo->n_unparsed > 0;
+    struct move move = { .is_unmeasured = fdinfo->is_cut || (fdinfo->n_engines == 0 && fdinfo->n_unparsed > 0) };
 
     client->is_lost = false;
     client->memory_kb = fdinfo->memory_kb;
     client->is_timed = fdinfo->n_engines > 0;
-    if (client->n_samples > 0 && span_us < CLIENTS_INTERVAL_MIN_US) {
+    if (client->n_samples > 0 && now_us - client->read_us < CLIENTS_INTERVAL_MIN_US) {
         return;
     }
     memset(client->permille, 0, sizeof(client->permille));
     for (uint32_t i = 0; i < fdinfo->n_engines; i++) {
         struct client_engine *engine = engine_at(clients, client, i, &fdinfo->engines[i]);
         enum engine_class class;
-        uint64_t done;
 
-        if (!engine || client->n_samples == 0) {
+        if (!engine) {
             continue;
         }
-        done = engine->carry +
-               measure(engine, &fdinfo->engines[i], clients->clock_hz, now_us, span_us, &moved, &is_unmeasured);
-        engine->carry =
-            done > FULL_PERMILLE * span_us ? num_min(done - FULL_PERMILLE * span_us, FULL_PERMILLE * span_us) : 0;
-        engine->permille = (uint32_t)num_min(done / span_us, FULL_PERMILLE);
+        if (client->n_samples == 0) {
+            engine->read_us = now_us;
+            continue;
+        }
+        end_interval(engine, &fdinfo->engines[i], clients->clock_hz, now_us, &move);
         class = clients->classes[engine->engine];
         client->permille[class] = (uint32_t)num_max(client->permille[class], engine->permille);
     }
-    client->is_unmeasured = is_unmeasured || fdinfo->is_cut;
+    client->is_unmeasured = move.is_unmeasured;
     client->read_us = now_us;
-    client->n_samples++;
-    if (moved || clients->moved_us == 0) {
+    /* One that was read once and is behind since then has no interval yet. */
+    client->n_samples += !(move.is_behind && client->n_samples == 1);
+    if (move.has_moved || clients->moved_us == 0) {
         clients->moved_us = now_us;
     }
 }

@@ -2,8 +2,9 @@
  * Clients: the clients of a device and their shares of time, from counters read again and again
  *
  * Pure: readings and their times go in, shares of time come out. A client is one open DRM file, (device, client id),
- * and counts once, regardless of how many descriptors and processes hold it. Counters may run back, stand still, or
- * count cycles of a clock of unknown rate: then the client is *unmeasured*, which is not idle.
+ * and counts once, regardless of how many descriptors and processes hold it. Counters may stand still, or count cycles
+ * of a clock of unknown rate: then the client is *unmeasured*, which is not idle. They may run back, but must catch up
+ * (the kernel's drm-usage-stats): until then the last share stands.
  *
  * Many drivers add to their counters only when a job has ended, so an interval may show more time than it has. The
  * excess was spent earlier: it is carried over into the next interval, up to one interval's worth.
@@ -39,6 +40,7 @@ struct client_engine {
     struct client_counter ns;
     struct client_counter cycles;
     struct client_counter total;
+    uint64_t read_us;  /* when the interval began that the next reading ends */
     uint64_t carry;    /* permille times us, from earlier intervals */
     uint32_t permille; /* of the last interval */
 };
@@ -48,10 +50,10 @@ struct client {
     uint64_t id;
     uint32_t pid; /* a process that holds it, and its descriptor */
     uint32_t fd;
-    int cached_fd;    /* the caller's: open descriptor of that fdinfo file; -1: none */
-    char name[16];    /* the caller's: of the process */
-    uint64_t read_us; /* when the counters below were read */
-    uint64_t n_samples;
+    int cached_fd;      /* the caller's: open descriptor of that fdinfo file; -1: none */
+    char name[16];      /* the caller's: of the process */
+    uint64_t read_us;   /* when the counters below were read */
+    uint64_t n_samples; /* from 2 on there is an interval */
     bool is_seen;       /* found in this walk */
     bool is_lost;       /* can no longer be read; the next walk decides */
     bool is_unmeasured; /* its counters move at an unknown rate */

@@ -16,14 +16,16 @@ READY_S = 20
 
 class Busy:
     """with Busy(work, argument...): a process runs work(self, argument...) until the block ends, which begins when the
-    process is ready, or has had long enough for it."""
+    process is ready, or has had long enough for it. @cores: where it may run, unless where this process does."""
 
-    def __init__(self, work, *arguments, uid=None):
+    def __init__(self, work, *arguments, uid=None, cores=None):
         context = multiprocessing.get_context("fork")
         self.over, self.ready, self.count = context.Event(), context.Event(), context.Value("q", 0)
-        self.process = context.Process(target=self.run, args=(work, uid, arguments), daemon=True)
+        self.process = context.Process(target=self.run, args=(work, uid, cores, arguments), daemon=True)
 
-    def run(self, work, uid, arguments):
+    def run(self, work, uid, cores, arguments):
+        if cores:
+            os.sched_setaffinity(0, cores)
         if uid is not None:
             os.setgroups([])
             os.setgid(uid)
@@ -39,6 +41,7 @@ class Busy:
         self.over.set()
         self.process.join(10)
         self.process.kill()
+        self.process.join()
 
 
 def talk(busy, server, prompts, n_at_once, n_tokens, priority):

@@ -8,14 +8,15 @@ them but what the trial is about. Then one innocent realtime request of sottod i
 Writes docs/bench.md (or --out).
 """
 import argparse
+import contextlib
 import itertools
 import os
-import subprocess
 import sys
 import time
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "live"))
 import common
+import machine
 from crowds import FIRST_UID, FLOODS, Busy, flood, talk
 from servers import Ours, Theirs
 import sotto_pb2 as pb
@@ -153,40 +154,44 @@ def share(server, asked):
 
 # ---- crowds
 
+def beside(server, asked, crowd, cores):
+    """The time of one innocent request beside @crowd, whose processes run on @cores."""
+    name, make, n_connections, n_users, n_frames = crowd
+    figures = Figures(asked.seconds)
+    with contextlib.ExitStack() as users:
+        for i in range(n_users):
+            users.enter_context(Busy(flood, server.daemon.socket, make, n_connections, n_frames, uid=FIRST_UID + i, cores=cores))
+        figures.add(first_token, server, asked.trials)
+    print(f"beside {name}, on cores {cores}: {figures.words()} ms of {len(figures.ms)}", flush=True)
+    return figures
+
+
 def beside_crowds(server, asked):
     alone = Figures(asked.seconds)
     alone.add(first_token, server, asked.trials + 1)
     del alone.ms[0]
-    rows = [("nothing", alone.words(), "1.0", len(alone.ms))]
-    for name, make, n_connections, n_users, n_frames in FLOODS:
-        figures = Figures(asked.seconds)
-        crowd = [Busy(flood, server.daemon.socket, make, n_connections, n_frames, uid=FIRST_UID + i) for i in range(n_users)]
-        for user in crowd:
-            user.__enter__()
-        figures.add(first_token, server, asked.trials)
-        for user in crowd:
-            user.__exit__()
-        print(f"beside {name}: {figures.words()} ms of {len(figures.ms)}", flush=True)
-        rows.append((name, figures.words(), f"{figures.median() / alone.median():.1f}", len(figures.ms)))
-    return common.table(("beside", "median / 99th percentile in ms", "times its median alone", "trials"), rows)
+    places = [asked.cores.ours] + [asked.cores.others] * bool(asked.cores.others)
+    rows = [("nothing", *[f"{alone.words()} ({len(alone.ms)})", "1.0"] * len(places))]
+    for crowd in FLOODS:
+        row = [crowd[0]]
+        for cores in places:
+            figures = beside(server, asked, crowd, cores)
+            row += [f"{figures.words()} ({len(figures.ms)})", f"{figures.median() / alone.median():.1f}"]
+        rows.append(row)
+    head = ["beside", "the crowd on the same cores: median / 99th percentile in ms (trials)", "times its median alone"]
+    return common.table(head + ["the crowd on other cores", "times its median alone"] * (len(places) - 1), rows)
 
 
 # ---- the page
 
-def processor_words():
-    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as info:
-        names = [line.split(":", 1)[1].strip() for line in info if line.startswith(("model name", "Model"))]
-    return f"{names[0] if names else os.uname().machine}, {len(os.sched_getaffinity(0))} cores of it"
-
-
-def page(asked, tables):
-    commit = subprocess.run(["git", "-C", common.TOP, "rev-parse", "--short", "HEAD"], capture_output=True, text=True,
-                            check=False).stdout.strip() or "unknown"
+def page(asked, tables, busyness):
     return f"""# Beside another server
 
-Written by `./dev bench` at commit {commit}: {os.path.basename(asked.model)}, {asked.threads} threads, on {processor_words()},
-load average {os.getloadavg()[0]:.1f} at the end. The other server is `llama-server` as built from the sources in the PyPI package
-{asked.peer}, with the same file and threads, {N_SLOTS} slots of 1,024 tokens (sottod has as many), and its other settings as they are.
+Written by `./dev bench` at commit {asked.commit}: {os.path.basename(asked.model)}, {asked.threads} threads, {asked.trials} trials or
+{asked.seconds:.0f} s, on {len(asked.cores.ours)} cores of {machine.processor()}. Meanwhile {busyness.words()}.
+
+The other server is `llama-server` as built from the sources in the PyPI package {asked.peer}, with the same
+file and threads, {N_SLOTS} slots of 1,024 tokens (sottod has as many), and its other settings as they are.
 
 The two take turns of {BLOCK} trials, and only one works at a time. A time is that from the request, with its connection, to the
 first token; connections are a Unix socket there and HTTP over loopback here. Prompts have about 50 tokens and differ. Long answers
@@ -203,7 +208,7 @@ would be fair. llama-server has no users.
 ## Beside crowds
 
 One realtime request of a user at a time, beside crowds of other users that send as fast as sottod takes it, and throw the
-answers away. The crowds' own processes take their part of the cores, too.
+answers away. On the same cores the crowds' own processes take their part of the time, too.
 
 {tables[2]}
 """
@@ -212,14 +217,25 @@ answers away. The crowds' own processes take their part of the cores, too.
 def fair(asked):
     rows = []
     for server in servers_of(asked, N_FAIR_SLOTS):
-        server.start()
-        rows.append(share(server, asked))
-        server.stop()
+        with running([server]):
+            rows.append(share(server, asked))
     return common.table(("server", "tokens a second of the user with 8", "with 24", "share of the former"), rows)
 
 
 def servers_of(asked, n_slots):
-    return [Ours(asked.model, n_slots, asked.threads), Theirs(asked.llama_server, asked.model, n_slots, asked.threads)]
+    return [Ours(asked.model, n_slots, asked.threads),
+            Theirs(asked.llama_server, asked.model, n_slots, asked.threads)]
+
+
+@contextlib.contextmanager
+def running(servers):
+    try:
+        for server in servers:
+            server.start()
+        yield servers
+    finally:
+        for server in servers:
+            server.stop()
 
 
 def main():
@@ -227,23 +243,25 @@ def main():
     parser.add_argument("--model", required=True, help="GGUF file")
     parser.add_argument("--llama-server", required=True, help="program")
     parser.add_argument("--peer", default="llama-cpp-python", help="the package that it is from")
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--cores", type=int, help="so many are used; crowds are measured on the other ones, too (all)")
+    parser.add_argument("--threads", type=int, help="of each server (as many as cores)")
     parser.add_argument("--trials", type=int, default=100, help="of each case and server (100)")
     parser.add_argument("--seconds", type=float, default=15, help="the most for each case and server (15)")
+    parser.add_argument("--commit", default="unknown", help="of sotto, for the page")
     parser.add_argument("--out", default=os.path.join(common.TOP, "docs", "bench.md"))
     asked = parser.parse_args()
     if os.geteuid() != 0:
         sys.exit("bench: run it as root: the crowds are other users")
-    servers = servers_of(asked, N_SLOTS)
-    for server in servers:
-        server.start()
-    tables = [compare(servers, asked)]
-    servers[1].stop()
-    crowds = beside_crowds(servers[0], asked)
-    servers[0].stop()
+    asked.cores = machine.Cores(asked.cores)
+    asked.threads = asked.threads or len(asked.cores.ours)
+    busyness = machine.Busyness(asked.cores)
+    with running(servers_of(asked, N_SLOTS)) as servers:
+        tables = [compare(servers, asked)]
+        servers[1].stop()
+        crowds = beside_crowds(servers[0], asked)
     tables += [fair(asked), crowds]
     with open(asked.out, "w", encoding="utf-8") as file:
-        file.write(page(asked, tables))
+        file.write(page(asked, tables, busyness))
     print(f"written: {asked.out}")
 
 

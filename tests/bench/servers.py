@@ -35,7 +35,6 @@ class Ours:
         self.daemon.wait_ready("one")
 
     def stop(self):
-        self.daemon.stop()
         self.daemon.__exit__(None)
 
     def ask(self, prompt, n, priority=pb.CLASS_REALTIME):
@@ -100,8 +99,9 @@ class Theirs:
             return False
 
     def stop(self):
-        self.process.terminate()
-        self.process.wait()
+        if self.process:
+            self.process.terminate()
+            self.process.wait()
 
     def ask(self, prompt, n, priority=None):
         return TheirStream(self.port, prompt, n)

@@ -177,24 +177,64 @@ START_TEST(clients_add_up_to_the_whole_at_most)
 }
 END_TEST
 
-START_TEST(counter_that_runs_back_keeps_the_larger_until_it_catches_up)
+/* The client works 30 ms of each 100, and from the 10th reading on its counter is @back_ms behind: the driver has mixed
+ * up two readings, or has reset it. Returns the lowest and the highest share that 50 readings then tell. */
+static void share_behind(uint64_t back_ms, uint32_t *ret_least, uint32_t *ret_most)
 {
-    share(100000000, 100);
+    *ret_least = UINT32_MAX;
+    *ret_most = 0;
+    for (uint64_t i = 0; i < 60; i++) {
+        const uint64_t done_ms = 5000 + 30 * i - (i < 10 ? 0 : back_ms);
+        const uint32_t permille = share(done_ms * 1000000, 100 + 100 * i);
 
-    ck_assert_uint_eq(share(90000000, 200), 0);
-    ck_assert_uint_eq(share(100000000, 300), 0);
-    ck_assert_uint_eq(share(150000000, 400), 500);
+        if (i >= 10) {
+            *ret_least = permille < *ret_least ? permille : *ret_least;
+            *ret_most = permille > *ret_most ? permille : *ret_most;
+        }
+    }
+}
+
+START_TEST(last_share_stands_until_a_counter_that_ran_back_passes_its_mark)
+{
+    uint32_t least, most;
+
+    share_behind(300, &least, &most); /* back for a second */
+
+    ck_assert_uint_eq(least, 300);
+    ck_assert_uint_eq(most, 300);
 }
 END_TEST
 
-START_TEST(counter_that_stays_back_was_reset_and_counts_again)
+START_TEST(last_share_stands_until_a_counter_that_stays_back_counts_again)
 {
-    share(100000000000, 100);
+    uint32_t least, most;
 
-    for (uint64_t i = 1; i <= 21; i++) {
-        ck_assert_uint_eq(share(i * 50000000, 100 + 100 * i), 0);
-    }
-    ck_assert_uint_eq(share(22 * 50000000ull, 2300), 500);
+    share_behind(3000, &least, &most);
+
+    ck_assert_uint_eq(least, 300);
+    ck_assert_uint_eq(most, 300);
+}
+END_TEST
+
+START_TEST(work_while_a_counter_was_behind_is_divided_by_all_of_that_time)
+{
+    share(100000000, 100);
+    share(150000000, 200);
+
+    ck_assert_uint_eq(share(140000000, 300), 500);
+    ck_assert_uint_eq(share(330000000, 400), 900);
+}
+END_TEST
+
+START_TEST(counter_that_runs_back_at_once_has_no_interval)
+{
+    share(5000000000, 100);
+    share(4000000000, 200);
+
+    ck_assert_uint_eq(add_up().n_new, 1);
+    ck_assert_uint_eq(add_up().n_timed, 0);
+    ck_assert_uint_eq(share(5010000000, 300), 50); /* since the first reading */
+    ck_assert_uint_eq(add_up().n_timed, 1);
 }
 END_TEST
 
@@ -483,8 +523,10 @@ int main(void)
     tcase_add_test(tcase, same_client_on_three_descriptors_counts_once);
     tcase_add_test(tcase, same_id_on_two_devices_is_two_clients);
     tcase_add_test(tcase, clients_add_up_to_the_whole_at_most);
-    tcase_add_test(tcase, counter_that_runs_back_keeps_the_larger_until_it_catches_up);
-    tcase_add_test(tcase, counter_that_stays_back_was_reset_and_counts_again);
+    tcase_add_test(tcase, last_share_stands_until_a_counter_that_ran_back_passes_its_mark);
+    tcase_add_test(tcase, last_share_stands_until_a_counter_that_stays_back_counts_again);
+    tcase_add_test(tcase, work_while_a_counter_was_behind_is_divided_by_all_of_that_time);
+    tcase_add_test(tcase, counter_that_runs_back_at_once_has_no_interval);
     tcase_add_test(tcase, vanished_client_is_zero_and_not_negative);
     tcase_add_test(tcase, lost_client_is_idle_until_it_is_seen_again);
     tcase_add_test(tcase, time_that_does_not_fit_an_interval_is_carried_into_the_next);
