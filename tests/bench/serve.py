@@ -16,6 +16,7 @@ import time
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "live"))
 import common
+import section
 from crowds import FIRST_UID, FLOODS, Busy, flood, talk
 from servers import Ours, Theirs
 import sotto_pb2 as pb
@@ -242,8 +243,9 @@ def main():
     crowds = beside_crowds(servers[0], asked)
     servers[0].stop()
     tables += [fair(asked), crowds]
+    text = page(asked, tables) + section.kept(asked.out, "in process")
     with open(asked.out, "w", encoding="utf-8") as file:
-        file.write(page(asked, tables))
+        file.write(text)
     print(f"written: {asked.out}")
 
 
