@@ -6,6 +6,7 @@
 
 /* The texts are those of `sotto-tool --list`. tokenize is missing here since it is a command of its own. */
 const struct external cli_external[] = {
+    { "bench", "measure how fast a model is here, beside the limits of the machine" },
     { "convert", "make a GGUF file from a Hugging Face folder" },
     { "doctor", "check this machine: devices, sensors, limits, and what to change" },
     { "inspect", "show what is in a model file and what sotto does with it" },

@@ -158,46 +158,59 @@ static void become_ready(struct instance *instance)
     pin_due(instance);
 }
 
-static void on_head(void *owner, struct text_job *job)
+/* Goes on when engine and vocabulary are both there. What is wrong with a file is the engine's to say first, whichever
+ * was quicker. */
+static void settle(struct instance *instance)
 {
-    struct instance *instance = owner;
+    const struct diag *diag = &instance->head_diag;
     uint32_t n_vocab;
 
-    instance->head_job = NULL;
-    if (job->outcome) {
-        fail(instance, diag_is_set(&job->diag),
-             diag_is_set(&job->diag) ? job->diag.text : "the vocabulary could not be read: out of memory");
+    if (!instance->vocab) {
+        fail(instance, diag_is_set(diag),
+             diag_is_set(diag) ? diag->text : "the vocabulary could not be read: out of memory");
         return;
     }
-    instance->vocab = steal(&job->head_vocab);
-    instance->chat = steal(&job->head_chat);
-    instance->chat_diag = job->chat_diag;
     n_vocab = vocab_n(instance->vocab);
     if (instance->facts.n_vocab > n_vocab && instance->facts.n_vocab - n_vocab > PADDING_MAX) {
         fail(instance, true,
              "the output has many more rows than the token list has tokens: the file contradicts itself");
         return;
     }
-    if (collect_never(instance)) {
+    if (!instance->never && collect_never(instance)) {
         fail(instance, false, "the vocabulary could not be kept: out of memory");
         return;
     }
+    become_ready(instance);
+}
+
+static void on_head(void *owner, struct text_job *job)
+{
+    struct instance *instance = owner;
+
+    instance->head_job = NULL;
+    instance->head_diag = job->diag;
+    if (!job->outcome) {
+        instance->vocab = steal(&job->head_vocab);
+        instance->chat = steal(&job->head_chat);
+        instance->chat_diag = job->chat_diag;
+    }
     if (instance->engine && engine_state(instance->engine) == ENGINE_READY) {
-        become_ready(instance);
+        settle(instance);
     }
 }
 
-static void read_vocabulary(struct instance *instance)
+/* Begins to read the vocabulary in the pool. Returns false if there is no memory for that. */
+static bool read_vocabulary(struct instance *instance)
 {
     if (text_job_vocabulary(&instance->head_job, instance->fd)) {
-        fail(instance, false, "the vocabulary could not be read: out of memory");
-        return;
+        return false;
     }
     instance_ref(instance);
     instance->head_job->release = instance_unref;
     instance->head_job->keeper = instance;
     instance->head_job->priority = PRIORITY_REALTIME; /* requests of every class wait for it */
     text_pool_push(instance->registry->pool, instance->head_job, on_head, instance);
+    return true;
 }
 
 static void keep_drm_clients(struct instance_facts *facts, const Sotto__Engine__Ready *ready)
@@ -265,10 +278,8 @@ static void on_ready(void *owner, const Sotto__Engine__Ready *ready)
     }
     keep_facts(instance, ready);
     keep_drm_clients(&instance->facts, ready);
-    if (instance->vocab) {
-        become_ready(instance);
-    } else if (!instance->head_job) {
-        read_vocabulary(instance);
+    if (!instance->head_job) {
+        settle(instance);
     }
 }
 
@@ -449,6 +460,10 @@ static void start_engine(struct instance *instance)
     instance->load_fraction = 0.0f;
     if (engine_start(&instance->engine, registry->events->loop, &spec, &start, &engine_sink, instance)) {
         fail(instance, false, "there is no memory to start an engine");
+        return;
+    }
+    if (!instance->vocab && !instance->head_job && !diag_is_set(&instance->head_diag) && !read_vocabulary(instance)) {
+        fail(instance, false, "the vocabulary could not be read: out of memory");
         return;
     }
     events_tell(registry->events, EVENTS_NO_UID, "engine", "engine-started", "model", settings->name, NULL);

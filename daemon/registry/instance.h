@@ -115,11 +115,12 @@ struct instance {
     bool is_closed;       /* rest is closed or being closed */
     uint64_t troubled_us; /* when crashes that no request is to blame for became too many; 0: never */
 
-    struct vocab *vocab; /* NULL until the engine has accepted the file */
+    struct vocab *vocab; /* NULL until it is read, which happens while the first engine loads */
     struct chat *chat;   /* NULL: chat_diag has the reason */
     struct diag chat_diag;
-    struct text_job *head_job;
-    uint32_t *never; /* owned; ids that must not be sampled */
+    struct text_job *head_job; /* reads the vocabulary; NULL: not begun, or done */
+    struct diag head_diag;     /* the sentence of a refused vocabulary, for when the engine has accepted the file */
+    uint32_t *never;           /* owned; ids that must not be sampled */
     size_t n_never;
 
     struct instance_facts facts;

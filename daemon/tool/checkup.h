@@ -41,6 +41,10 @@ bool checkup_open(struct checkup *checkup, const char *root, struct diag *diag);
 /* Closes the probe; returns as probe_close(). */
 bool checkup_close(struct checkup *checkup);
 
+/* Returns the advice about a processor of @machine (as uname names it: "x86_64") with the extensions @cpu (kern/cpu.h),
+ * or NULL if there is nothing to change. Pure. */
+const char *checkup_processor(const char *machine, uint32_t cpu);
+
 /* Returns the gauge in use for @quantity, or NULL. */
 const struct channel *checkup_deciding(const struct checkup *checkup, enum reading_quantity quantity);
 

@@ -6,6 +6,7 @@
 /* One line each, so that two additions do not conflict. */
 /* clang-format off */
 const struct tool *const tools[] = {
+    &tool_bench,
     &tool_convert,
     &tool_doctor,
     &tool_inspect,

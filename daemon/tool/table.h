@@ -9,6 +9,7 @@
 
 #include "tool/tool.h"
 
+extern const struct tool tool_bench;
 extern const struct tool tool_convert;
 extern const struct tool tool_doctor;
 extern const struct tool tool_inspect;

@@ -145,16 +145,29 @@ void tool_progress(const char *what, uint64_t done, uint64_t all)
     fflush(stderr);
 }
 
+/* Returns whether an operand takes no more. */
+static bool is_full(const struct tool_value *value)
+{
+    return value->operands ? value->operands->n == TOOL_OPERANDS : *value->text != NULL;
+}
+
+static bool is_missing(const struct tool_value *value)
+{
+    return value->operands ? value->operands->n == 0 : !*value->text;
+}
+
 /* Stores what was found; returns false if no value is for it. */
 static bool store(const struct tool_value *values, size_t n, const struct arg_found *found)
 {
     for (size_t i = 0; i < n; i++) {
         const struct tool_value *value = &values[i];
 
-        if (value->row != found->row || (value->row == TOOL_OPERAND && *value->text)) {
+        if (value->row != found->row || (value->row == TOOL_OPERAND && is_full(value))) {
             continue;
         }
-        if (value->text) {
+        if (value->operands) {
+            value->operands->texts[value->operands->n++] = found->text;
+        } else if (value->text) {
             *value->text = found->text;
         } else if (value->number) {
             *value->number = found->number;
@@ -171,7 +184,7 @@ static int check_required(const struct tool_call *call, const struct tool_value 
     for (size_t i = 0; i < n; i++) {
         bool is_operand = values[i].row == TOOL_OPERAND;
 
-        if ((is_operand || values[i].is_required) && !*values[i].text) {
+        if ((is_operand || values[i].is_required) && is_missing(&values[i])) {
             return tool_usage(call, "%s%s is missing", is_operand ? "" : "--",
                               is_operand ? values[i].name : call->tool->rows[values[i].row].name);
         }

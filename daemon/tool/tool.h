@@ -60,13 +60,22 @@ const struct tool *tool_find(const char *name);
 /* Prints the help of @tool. */
 void tool_page(const struct tool *tool, FILE *out);
 
-/* Where the value of an option, or an operand, is stored: at one of @text, @number and @flag. */
+#define TOOL_OPERANDS 16
+
+/* Operands of a command that takes any number of them, at least one. */
+struct tool_operands {
+    const char *texts[TOOL_OPERANDS];
+    size_t n;
+};
+
+/* Where the value of an option, or an operand, is stored: at one of @text, @number, @flag and @operands. */
 struct tool_value {
     int row;          /* of the option, or TOOL_OPERAND: the next operand */
     const char *name; /* of an operand, for messages; operands are required */
     const char **text;
     uint64_t *number;
     bool *flag;
+    struct tool_operands *operands; /* all that are left */
     bool is_required;
 };
 

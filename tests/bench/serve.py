@@ -17,6 +17,7 @@ import time
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "live"))
 import common
 import machine
+import section
 from crowds import FIRST_UID, FLOODS, Busy, flood, talk
 from servers import Ours, Theirs
 import sotto_pb2 as pb
@@ -260,8 +261,9 @@ def main():
         servers[1].stop()
         crowds = beside_crowds(servers[0], asked)
     tables += [fair(asked), crowds]
+    text = page(asked, tables, busyness) + section.kept(asked.out, "in process")
     with open(asked.out, "w", encoding="utf-8") as file:
-        file.write(page(asked, tables, busyness))
+        file.write(text)
     print(f"written: {asked.out}")
 
 

@@ -77,6 +77,15 @@ def the_program_answers_to_its_own_name_too():
 @fact
 def each_command_reports_errors_in_its_arguments():
     for words, said in [
+            (["bench"], "FILE is missing"),
+            (["bench", "a", "--threads", "0"], '"0" is not a list'),
+            (["bench", "a", "--batch", "1,65"], "numbers of 1 to 64"),
+            (["bench", "a", "--batch", "1,"], "such as 1,4,8"),
+            (["bench", "a", "--context", "1,2,3,4,5,6,7,8,9"], "at most 8 numbers"),
+            (["bench", "a", "--kv-format", "f16,f8"], '"f16,f8" is not a list of f16, f32, q8 and q4'),
+            (["bench", "a", "--repeat", "33"], "1 to 32 samples"),
+            (["bench", "a", "--prompt", "0"], "1 to 1000000 tokens"),
+            (["bench", "a", "--seconds", "0"], "1 to 86400"),
             (["inspect"], "FILE is missing"),
             (["inspect", "a", "b"], 'unexpected argument "b"'),
             (["inspect", "--nothing"], "unknown option --nothing"),
@@ -109,7 +118,7 @@ def each_command_reports_errors_in_its_arguments():
 def files_that_are_none_are_refused_with_their_name():
     for words in ["inspect", "/nowhere"], ["inspect", "/dev/null"], ["inspect", __file__], ["inspect", "/"], \
             ["logits", "--file", __file__, "--tokens", "1"], ["quantize", __file__, "/nowhere/x", "F16"], \
-            ["plan", __file__, "--bandwidth", "1", "--memory", "1"], ["perplexity", "--file", __file__, __file__], \
+            ["plan", __file__, "--bandwidth", "1", "--memory", "1"], ["bench", "/nowhere"], ["bench", __file__], ["perplexity", "--file", __file__, __file__], \
             ["tokenize", "--file", __file__, "x"], ["render", "--template", __file__, "--input", "/nowhere/i.json"], \
             ["render", "--template", "/nowhere/t.jinja", "--input", __file__]:
         code, out, err = sotto(*words)
@@ -260,6 +269,39 @@ def a_token_above_the_vocabulary_is_refused():
 
     equal(code, 1)
     holds("above 511, the last of the vocabulary" in err, err)
+
+
+@fact
+def a_bench_has_each_case_with_its_samples_and_what_was_left_out():
+    with tempfile.TemporaryDirectory() as folder:
+        picture = os.path.join(folder, "bench.svg")
+        words = ["bench", truth("models/stories260K-q4_0.gguf"), "--threads", "1", "--batch", "1,3", "--context", "8,2000",
+                 "--kv-format", "f16,q8", "--prompt", "16", "--decode", "2", "--repeat", "2", "--plot", picture]
+        model, = answer(*words)["models"]
+
+        with open(picture, encoding="utf-8") as file:
+            holds(file.read().endswith("</svg>\n"), "a whole picture")
+        code, _, err = sotto(*words)
+        equal(code, 1)
+        holds("exists already; --force replaces it" in err, err)
+    equal([(row["work"], row["batch"], row["context_tokens"], row["kv_format"]) for row in model["rows"]],
+          [("prompt", 1, 16, "f16"), ("decode", 1, 8, "f16"), ("decode", 3, 8, "f16")])
+    for row in model["rows"]:
+        equal(len(row["samples"]), 2)
+        holds(row["tokens_per_second_min"] <= row["tokens_per_second"] <= row["tokens_per_second_max"], row)
+        holds(row["samples"][0]["limits"]["memory_bytes_per_second"] > 0, row)
+    equal([(gap["context_tokens"], gap["kv_format"]) for gap in model["left_out"]], [(2000, "f16"), (2000, "q8")])
+    holds("trained for 512 tokens" in model["left_out"][0]["why"], model["left_out"])
+    equal((model["architecture"], model["format"]), ("llama", "Q4_0"))
+    holds(model["resident_bytes"] > 0 and model["ready_seconds"] > 0, model)
+
+
+@fact
+def a_bench_of_a_model_that_does_not_run_says_why():
+    code, _, err = sotto("bench", truth("tokenizers/ggml-vocab-gpt-2.gguf"))
+
+    equal(code, 1)
+    holds("gpt2" in err, err)
 
 
 @fact
