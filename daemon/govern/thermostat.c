@@ -66,7 +66,7 @@ void thermostat_keep(struct thermostat *thermostat, double whole, double lag_s)
 
 double thermostat_blind_share(const struct thermostat *thermostat)
 {
-    return thermostat->integral / 2.0;
+    return fmax(thermostat->share, thermostat->integral) / 2.0;
 }
 
 double thermostat_share_of(const struct thermostat *thermostat, double degrees)

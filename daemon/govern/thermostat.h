@@ -75,7 +75,8 @@ void thermostat_keep(struct thermostat *thermostat, double whole, double lag_s);
 /* Returns the share of time that our work may take from now on, 0 to 1. */
 double thermostat_share(struct thermostat *thermostat, const struct thermostat_reading *reading);
 
-/* Returns the share that is left when the sensor is lost: half of the share that held the temperature. */
+/* Returns the share that is left when the sensor is lost: half of the last one, or of that which holds the temperature
+ * as far as known, if that is more. */
 double thermostat_blind_share(const struct thermostat *thermostat);
 
 /* Returns the share that warms the chip by @degrees in the end, as far as is known: 0.005 to 0.05. An unknown chip

@@ -12,6 +12,7 @@
 #include "base/num.h"
 #include "sched/fill.h"
 #include <float.h>
+#include <math.h>
 
 /* Bound on the slots that are looked at. Any beyond count as never free. */
 #define ESTIMATE_SLOTS 64u
@@ -355,14 +356,17 @@ static double prompts_ns(double ns, double piece_ns, double step_ns)
     return ns + ((double)(uint64_t)(ns / piece_ns) + 1.0) * step_ns;
 }
 
-/* Returns what @limit_ns of a step leaves to prompts. The first prompt in the order has its @n_rows however many
- * answers there are. */
-static double piece_of(const struct outlook *outlook, const struct engine_queue *eq, double limit_ns, double n_rows)
+/* Returns what @limit_ns of a step leaves to prompts, in no more rows than the engine takes. The first prompt in the
+ * order has its @n_rows however many answers there are. */
+static double piece_of(const struct outlook *outlook, const struct job *job, double limit_ns, double n_rows)
 {
+    const struct engine_queue *eq = job->eq;
+    double row_ns = fmax(prompt_ns(job) / (double)num_max(1, job_rows_left(job)), job->eq->cost.ns[COST_PREFILL_ROW]);
     double ns = limit_ns - eq->cost.ns[COST_FIXED] - outlook->answers;
     double least_ns = n_rows * eq->cost.ns[COST_PREFILL_ROW];
+    double most_ns = (double)num_max(1, eq->n_rows) * row_ns;
 
-    return ns > least_ns ? ns : least_ns;
+    return fmin(fmax(ns, least_ns), fmax(most_ns, least_ns));
 }
 
 void estimate_job(const struct estimate_view *view, const struct job *job, struct estimate *ret_estimate)
@@ -386,14 +390,14 @@ void estimate_job(const struct estimate_view *view, const struct job *job, struc
     ns = outlook.before + outlook.others + prompt_ns(job);
     /* Either in the small pieces that hurried answers leave, or after those answers in full pieces, whichever is
      * sooner. */
-    paced_ns = prompts_ns(ns, piece_of(&outlook, eq, outlook.paced, 1.0), step_ns);
-    ns = prompts_ns(ns, piece_of(&outlook, eq, outlook.limit, n_least), step_ns) + outlook.paced_ns;
+    paced_ns = prompts_ns(ns, piece_of(&outlook, job, outlook.paced, 1.0), step_ns);
+    ns = prompts_ns(ns, piece_of(&outlook, job, outlook.limit, n_least), step_ns) + outlook.paced_ns;
     ns = (ns < paced_ns ? ns : paced_ns) + outlook.elsewhere + slot_ns(&outlook, step_ns);
     if (job->has_first) {
         ns = 0.0;
     }
     finish_ns = ns + answer_time_ns(&outlook, job, step_ns + answer_ns(job),
-                                    piece_of(&outlook, eq, outlook.limit, n_least), outlook.limit);
+                                    piece_of(&outlook, job, outlook.limit, n_least), outlook.limit);
     *ret_estimate = (struct estimate){
         .first_us = ns / duty / 1000.0,
         .finish_us = finish_ns / duty / 1000.0,

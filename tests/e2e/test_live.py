@@ -259,10 +259,19 @@ def a_sensor_that_hangs_and_still_answers_is_found_by_our_own_heat_and_believed_
         with Watcher(daemon) as watcher, Talker(daemon, asked) as talker, Heat(daemon, machine, nodes) as heat:
             within(lambda: max((row[1] for row in heat.rows), default=0) > 36, "our work warms the chip")
             heat.shows = False
-            within(lambda: watcher.has_reported("blind-heat"), "Watch reports it", HANGS_S)
-            info, zone, moment = cores(daemon), sensor(daemon, "zone gpu-thermal"), time.monotonic()
-            equal((info.cause, info.duty_permille <= BLIND_PERMILLE), ("blind-heat", True), "Status")
-            equal(zone.state, pb.SENSOR_OK, "what sotto-sense knows of it")
+
+            def stays_blind():  # while a busy machine reads it late, it is blind for a moment only
+                begun = time.monotonic()
+                while time.monotonic() < begun + 5 * SENSE_PERIOD_S + 2:
+                    info, zone = cores(daemon), sensor(daemon, "zone gpu-thermal")
+                    if (info.cause, zone.state) != ("blind-heat", pb.SENSOR_OK):
+                        return False
+                    holds(info.duty_permille <= BLIND_PERMILLE, info)
+                    time.sleep(0.1)
+                return True
+            within(stays_blind, "a zone that answers counts as hot", HANGS_S)
+            holds(watcher.has_reported("blind-heat"), watcher.causes())
+            moment = time.monotonic()
             within(lambda: talker.n_since(moment) > 20, "work goes on, slowly")
             heat.shows = True
             within(lambda: cores(daemon).cause != "blind-heat" and cores(daemon).duty_permille > BLIND_PERMILLE,

@@ -15,6 +15,9 @@
 #define PROGRESS_S   5.0
 /* Blind to heat: a tenth, as the governor allows, and one slice in a second. */
 #define BLIND_PERMILLE 110.0
+/* Part of the time until a deadline that requests of higher classes may be in progress that came after it was promised.
+ * Margins are a quarter of the estimate. */
+#define LATER_PART 0.1
 /* Grace times unless policy sets others, as documented. */
 #define HEAT_GRACE_MS 3000
 #define LOAD_GRACE_MS 1000
@@ -456,12 +459,22 @@ void monitor_on_token(struct monitor *monitor, struct request *request)
     }
 }
 
+/* True if requests of higher classes that came later took part of the time of @request: they come first, whatever was
+ * promised below them. */
+static bool is_overtaken(const struct monitor *monitor, const struct request *request)
+{
+    double since_s = (double)(monitor->timeline->now_ns - request->asked_ns) / (double)TIMELINE_S;
+
+    return request->later_s > LATER_PART * since_s;
+}
+
 static void judge_end(struct monitor *monitor, const struct request *request, enum server_end how)
 {
     uint64_t by_us = request->finish_by_us;
     double at_us = (double)(monitor->timeline->now_ns - request->asked_ns) / 1000.0;
 
-    if (!request->is_promised || how == SERVER_CANCELLED || monitor->disturbed_ns >= request->asked_ns) {
+    if (!request->is_promised || how == SERVER_CANCELLED || monitor->disturbed_ns >= request->asked_ns ||
+        (how == SERVER_EXPIRED && is_overtaken(monitor, request))) {
         return;
     }
     if (how == SERVER_EXPIRED && request->n_tok == 0 && by_us == 0) {

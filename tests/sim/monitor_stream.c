@@ -107,6 +107,21 @@ void monitor_stream_on_served(struct request *request)
     request->may_starve_s = 0.0;
 }
 
+/* True if a request of a higher class is in progress that came after @request. */
+static bool has_later(const struct monitor *monitor, const struct request *request)
+{
+    const struct list *link;
+
+    list_for_each (link, &monitor->server->requests) {
+        const struct request *other = container_of(link, const struct request, link);
+
+        if (!other->is_over && other->job.priority > request->job.priority && other->asked_ns > request->asked_ns) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void monitor_streams(struct monitor *monitor)
 {
     struct list *link;
@@ -116,6 +131,9 @@ void monitor_streams(struct monitor *monitor)
         double before_s;
         double bound;
 
+        if (request->is_promised && !request->is_over && has_later(monitor, request)) {
+            request->later_s += TICK_S;
+        }
         if (request->is_over || monitor_is_troubled(monitor) || !monitor_is_ready(monitor, &request->job)) {
             monitor_stream_on_served(request);
             continue;

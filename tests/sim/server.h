@@ -41,6 +41,7 @@ struct request {
     double starved_s;       /* since it last advanced, while it could run; and the longest that it may by now */
     double may_starve_s;
     double owed_us;   /* its own work until the first token, on the chip as it was at its arrival */
+    double later_s;   /* in which requests of a higher class were in progress that came after it */
     bool opens_alone; /* no other sequence has pages of its engine */
     bool is_over;
     bool is_promised; /* its deadline was admitted */

@@ -173,6 +173,23 @@ START_TEST(a_zone_that_vanishes_is_hot_after_its_grace)
 }
 END_TEST
 
+START_TEST(a_zone_that_vanishes_in_a_first_approach_leaves_all_classes_half_of_the_share)
+{
+    const struct governor_policy none = { 0 };
+
+    governor_init(&governor, &none);
+    fixture_heat(0, 45000, 66000, 110000);
+    fixture_tick(5);
+    in.zones[0].sight = GOVERNOR_BLIND;
+
+    fixture_tick(100);
+
+    ck_assert_int_eq(cores->cause, GOVERNOR_BLIND_HEAT);
+    ck_assert_int_eq(cores->class_gate, PRIORITY_BACKGROUND);
+    ck_assert_uint_le(cores->duty_permille, 100);
+}
+END_TEST
+
 START_TEST(nonsense_is_as_not_seen)
 {
     fixture_heat(0, 50000, 95000, 110000);
@@ -348,6 +365,7 @@ int main(void)
                    policy_may_leave_realtime_more_but_a_tenth_at_most_where_heat_is_not_seen_and_nothing_at_a_trip);
     tcase_add_test(facts, after_a_hot_start_all_work_comes_back_though_nothing_is_known_of_the_chip);
     tcase_add_test(facts, a_zone_that_vanishes_is_hot_after_its_grace);
+    tcase_add_test(facts, a_zone_that_vanishes_in_a_first_approach_leaves_all_classes_half_of_the_share);
     tcase_add_test(facts, nonsense_is_as_not_seen);
     tcase_add_test(facts, a_zone_that_is_read_again_is_believed);
     tcase_add_test(facts, pauses_are_short_however_small_the_share);

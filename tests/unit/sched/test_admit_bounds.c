@@ -210,6 +210,19 @@ START_TEST(an_idle_machine_admits_what_it_could_clearly_do)
 END_TEST
 
 /* An estimate counts what is there: an answer that has ended, at an engine that is gone, is nothing to wait for. */
+START_TEST(a_step_holds_no_more_rows_than_the_engine_takes)
+{
+    struct fixture_request request;
+
+    fixture.eq.n_rows = 4; /* 100 rows: 100 ms, and 25 readings of the weights of 10 ms */
+    prepare(&request, 1, PRIORITY_INTERACTIVE, 100, 2, 300000, 0);
+
+    ck_assert_int_eq(admit(&request), ADMIT_LATE);
+    ck_assert_uint_ge(verdict.first_us, 350000);
+    ck_assert_uint_le(verdict.first_us, 700000);
+}
+END_TEST
+
 START_TEST(an_answer_that_is_over_delays_no_deadline)
 {
     struct engine_queue gone = fixture.eq;
@@ -243,6 +256,7 @@ int main(void)
     tcase_add_test(tcase, a_moment_of_full_duty_is_not_reckoned_with);
     tcase_add_test(tcase, an_idle_machine_admits_what_it_could_clearly_do);
     tcase_add_test(tcase, an_answer_that_is_over_delays_no_deadline);
+    tcase_add_test(tcase, a_step_holds_no_more_rows_than_the_engine_takes);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }
