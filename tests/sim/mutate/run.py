@@ -177,12 +177,14 @@ class Bench:
         return run.returncode, usage.ru_utime + usage.ru_stime
 
     def order(self, names):
-        """Returns @names with the cheapest of each family first, then the next of each."""
-        by_family = {}
+        """Returns @names with the cheapest of each family first, then the others by what they cost."""
+        seen = set()
+        first = []
+        rest = []
         for name in sorted(names, key=lambda x: self.worlds[x]["us"]):
-            by_family.setdefault(name.split()[0], []).append(name)
-        ranked = [(i, self.worlds[name]["us"], name) for own in by_family.values() for i, name in enumerate(own)]
-        return [name for _, _, name in sorted(ranked)]
+            (rest if name.split()[0] in seen else first).append(name)
+            seen.add(name.split()[0])
+        return first + rest
 
 
 def feed(pipe, lines):
