@@ -9,6 +9,7 @@
 #include "base/num.h"
 #include <assert.h>
 #include <errno.h>
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,9 @@
 /* Zeroed blocks of at least this size come from calloc(): fresh pages of the kernel are zero and need not be
  * touched. */
 #define LARGE_BYTES (1u << 20)
+
+/* Blocks of at least this size count for mem_has_spare(). */
+#define SPARE_BYTES (128u << 10)
 
 #define MARK_LIVE 0x6d656d6cu
 #define MARK_DEAD 0x6d656d64u
@@ -39,6 +43,8 @@ static struct account {
 } accounts[MEM_KIND_COUNT];
 
 static atomic_uint_fast64_t n_allocs;
+
+static atomic_bool has_spare;
 
 /* The tools for tests apply to one thread; others are not affected. */
 static _Thread_local struct {
@@ -203,7 +209,23 @@ void mem_free(void *block)
     head->mark = MARK_DEAD;
     account_sub(head->kind, head->size);
     atomic_fetch_sub_explicit(&accounts[head->kind].blocks, 1, memory_order_relaxed);
+    if (head->size >= SPARE_BYTES) {
+        atomic_store_explicit(&has_spare, true, memory_order_relaxed);
+    }
     free(head->raw);
+}
+
+bool mem_has_spare(void)
+{
+    return atomic_load_explicit(&has_spare, memory_order_relaxed);
+}
+
+void mem_return_spare(void)
+{
+    atomic_store_explicit(&has_spare, false, memory_order_relaxed);
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
 }
 
 void mem_freep(void *slot)

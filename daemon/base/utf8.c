@@ -71,12 +71,31 @@ enum utf8_kind utf8_step(const uint8_t *bytes, size_t n, size_t *ret_used, uint3
     return UTF8_WHOLE;
 }
 
+/* Returns how many bytes at the beginning are ASCII, in steps of eight; more may follow. */
+static size_t ascii_run(const uint8_t *bytes, size_t n)
+{
+    uint64_t eight;
+    size_t i;
+
+    for (i = 0; i + sizeof(eight) <= n; i += sizeof(eight)) {
+        memcpy(&eight, bytes + i, sizeof(eight));
+        if (eight & 0x8080808080808080u) {
+            break;
+        }
+    }
+    return i;
+}
+
 bool utf8_is_valid(const void *bytes, size_t n, size_t *ret_at)
 {
     const uint8_t *at = bytes;
     size_t used;
 
     for (size_t i = 0; i < n; i += used) {
+        used = ascii_run(at + i, n - i);
+        if (used > 0) {
+            continue;
+        }
         if (utf8_step(at + i, n - i, &used, NULL) != UTF8_WHOLE) {
             if (ret_at) {
                 *ret_at = i;
@@ -85,6 +104,18 @@ bool utf8_is_valid(const void *bytes, size_t n, size_t *ret_at)
         }
     }
     return true;
+}
+
+size_t utf8_whole(const uint8_t *bytes, size_t n)
+{
+    size_t used;
+
+    for (size_t i = 1; i <= 3 && i <= n; i++) {
+        if (utf8_step(bytes + n - i, i, &used, NULL) == UTF8_MORE) {
+            return n - i;
+        }
+    }
+    return n;
 }
 
 size_t utf8_write(uint32_t point, uint8_t *out)

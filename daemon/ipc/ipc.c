@@ -8,12 +8,24 @@
 #include <errno.h>
 #include <stdio.h>
 
+/* Pages of large blocks that were freed are kept for so long: in a flood the next frame takes them. */
+#define SPARE_MS 10000u
+
+static void on_spare(uv_timer_t *timer)
+{
+    (void)timer;
+    mem_return_spare();
+}
+
 /* Runs before the loop waits: sends what was queued in this iteration, each connection's frames in one write. */
 static void flush_dirty(uv_prepare_t *flusher)
 {
     struct ipc *ipc = flusher->data;
     struct list *link;
 
+    if (mem_has_spare() && !uv_is_active((const uv_handle_t *)&ipc->spare_timer)) {
+        uv_timer_start(&ipc->spare_timer, on_spare, SPARE_MS, 0);
+    }
     while ((link = list_first(&ipc->dirty)) != NULL) {
         conn_flush(container_of(link, struct conn, dirty));
     }
@@ -54,9 +66,12 @@ int ipc_create(struct ipc **ret_ipc, uv_loop_t *loop, struct hub *hub, const str
     wire_init(&ipc->wire, MEM_WIRE);
     uv_prepare_init(loop, &ipc->flusher);
     ipc->flusher.data = ipc;
-    ipc->n_handles = 3;
+    uv_timer_init(loop, &ipc->spare_timer);
+    ipc->spare_timer.data = ipc;
+    ipc->n_handles = 4;
     uv_prepare_start(&ipc->flusher, flush_dirty);
     uv_unref((uv_handle_t *)&ipc->flusher);
+    uv_unref((uv_handle_t *)&ipc->spare_timer);
     frame_queue_start(ipc);
     *ret_ipc = ipc;
     return 0;

@@ -41,5 +41,6 @@ void ipc_left(struct ipc *ipc)
         uv_close((uv_handle_t *)&ipc->flusher, on_handle_closed);
         uv_close((uv_handle_t *)&ipc->round_check, on_handle_closed);
         uv_close((uv_handle_t *)&ipc->round_timer, on_handle_closed);
+        uv_close((uv_handle_t *)&ipc->spare_timer, on_handle_closed);
     }
 }

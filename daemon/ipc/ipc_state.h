@@ -37,7 +37,8 @@ struct ipc {
     uv_check_t round_check; /* behind the reading of an iteration */
     bool is_pausing;        /* a round left frames; the next one waits for @round_timer */
     uv_timer_t round_timer; /* runs while a round left frames for the next one */
-    unsigned n_handles;     /* of these three, not closed */
+    uv_timer_t spare_timer; /* runs after large blocks were freed, to return their pages */
+    unsigned n_handles;     /* of these four, not closed */
     uint64_t cost;          /* bytes, of all tenants (frame_queue.h) */
     uint64_t least_cost;    /* that the last tenant to have a round had caused: a newcomer begins there */
     bool closing;

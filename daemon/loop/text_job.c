@@ -16,9 +16,9 @@
 /* Bytes of the text of tokens at most: as many as one answer may have. */
 #define SPELT_MAX LIMIT_FRAME
 
-/* Tokens that are spelled in a few milliseconds, and the steps of each. */
-#define SPELL_QUICK 32768u
-#define SPELL_STEPS 2u
+/* Ids that are spelled between two looks at the steps. An id is a step, and so are so many bytes of text. */
+#define SPELL_IDS   512u
+#define SPELL_BYTES 16u
 
 /* Bytes of a text that its tokenizer holds little memory for. */
 #define LIGHT_BYTES (16u << 10)
@@ -110,28 +110,48 @@ static int render_and_tokenize(struct text_job *job)
     return err_pass(r);
 }
 
-/* Completes the text of tokens to whole characters, off the loop: tokens may begin or end inside one. */
-static int spell(struct text_job *job)
+/* Completes the text of tokens to whole characters, off the loop: tokens may begin or end inside one. One that is begun
+ * at the end waits for more ids, unless there are none. */
+static int mend(struct text_job *job)
 {
-    size_t cap;
+    const uint8_t *spelt = buf_data(&job->spelt);
+    size_t n = job->at.i < job->ids.n ? utf8_whole(spelt, job->spelt.n) : job->spelt.n;
     uint8_t *room;
     int r;
 
-    r = vocab_detokenize(job->vocab, job->ids.ids, job->ids.n, job->special, &job->spelt, &job->diag);
-    if (r == TOKENIZE_TOO_MANY) {
-        diag_set(&job->diag, "the text of these ids has more bytes than an answer may have, %u: ask for fewer at once",
-                 SPELT_MAX);
+    if (n == 0) {
+        return 0;
     }
-    if (r || job->spelt.n == 0) {
-        return r;
-    }
-    cap = 3 * job->spelt.n;
-    r = buf_reserve(&job->mended, cap, &room);
+    r = buf_reserve(&job->mended, 3 * n, &room);
     if (r) {
         return err_up(r);
     }
-    buf_grew(&job->mended, utf8_mend(buf_data(&job->spelt), job->spelt.n, room, cap));
-    return TOKENIZE_OK;
+    buf_grew(&job->mended, utf8_mend(spelt, n, room, 3 * n));
+    buf_eat(&job->spelt, n);
+    return 0;
+}
+
+static int spell(struct text_job *job)
+{
+    size_t before = job->spelt.n;
+    int r = TOKENIZE_OK;
+
+    while (!r && job->at.i < job->ids.n && job->n_steps < TEXT_PIECE_STEPS) {
+        size_t from = job->at.i;
+
+        r = vocab_detokenize_some(job->vocab, job->ids.ids, num_min(from + SPELL_IDS, job->ids.n), job->special,
+                                  &job->at, &job->spelt, &job->diag);
+        job->n_steps += job->at.i - from + (job->spelt.n - before) / SPELL_BYTES;
+        job->n_spelt += job->spelt.n - before;
+        before = job->spelt.n;
+    }
+    if (r == TOKENIZE_TOO_MANY || job->n_spelt > SPELT_MAX) {
+        diag_set(&job->diag, "the text of these ids has more bytes than an answer may have, %u: ask for fewer at once",
+                 SPELT_MAX);
+        return TOKENIZE_TOO_MANY;
+    }
+    r = r ? r : mend(job);
+    return r == 0 && job->at.i < job->ids.n ? TOKENIZE_MORE : err_pass(r);
 }
 
 void text_job_run(struct text_job *job)
@@ -145,7 +165,6 @@ void text_job_run(struct text_job *job)
         job->outcome = render_and_tokenize(job);
         break;
     case TEXT_DETOKENIZE:
-        job->n_steps = job->ids.n * SPELL_STEPS;
         job->outcome = spell(job);
         break;
     case TEXT_VOCABULARY:
@@ -163,6 +182,8 @@ uint64_t text_job_weight(const struct text_job *job)
     }
     if (job->kind == TEXT_CHAT) {
         n = 2 * job->rendered.n; /* with its marks */
+    } else if (job->kind == TEXT_DETOKENIZE) {
+        n = job->ids.n * sizeof(*job->ids.ids);
     }
     return n > LIGHT_BYTES ? n : 0;
 }
@@ -332,7 +353,6 @@ int text_job_detokenize(struct text_job **ret_job, struct account *account, cons
     }
     job->ids.n = n;
     job->ids.cap = n;
-    job->is_long = n > SPELL_QUICK;
     hold(job, n * sizeof(*ids));
     *ret_job = steal(&job);
     return 0;

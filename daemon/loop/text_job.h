@@ -5,9 +5,8 @@
  * input and its result, and is done in pieces of a few milliseconds, one thread at a time; the loop decides between two
  * of them which job goes on (text_pool.h). How a text is cut changes no token of it.
  *
- * Three kinds of work can't be cut, and are long pieces: a template that takes more than a quick rendering, a text of
- * very many tokens, and the head of a model file. The first bounds of a template tell which ones are long: it begins
- * again without them.
+ * Two kinds of work can't be cut, and are long pieces: a template that takes more than a quick rendering, and the head
+ * of a model file. The first bounds of a template tell which ones are long: it begins again without them.
  */
 #ifndef SOTTO_LOOP_TEXT_JOB_H
 #define SOTTO_LOOP_TEXT_JOB_H
@@ -71,13 +70,15 @@ struct text_job {
     bool is_rendered; /* TEXT_CHAT: @rendered is there */
     struct chat_text rendered;
     struct tokenizer *tokenizer; /* owned; reads @text or @rendered */
+    struct detokenize_at at;     /* TEXT_DETOKENIZE: in @ids */
+    size_t n_spelt;              /* bytes of the ids so far */
+    struct buf spelt;            /* those that are not whole characters yet */
 
     /* Result. */
     int outcome; /* enum tokenize_outcome, or a fault; TEXT_VOCABULARY: 0, 1 (refused) or a fault */
     struct diag diag;
     struct ids ids;
-    struct buf spelt;         /* as the pieces are */
-    struct buf mended;        /* as whole characters */
+    struct buf mended;        /* the text of the ids, as whole characters */
     struct vocab *head_vocab; /* owned until taken */
     struct chat *head_chat;
     struct diag chat_diag; /* why there is no head_chat */

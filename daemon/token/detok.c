@@ -7,25 +7,25 @@
 #include <errno.h>
 #include <inttypes.h>
 
-int vocab_detokenize(const struct vocab *vocab, const uint32_t *ids, size_t n, bool special, struct buf *out,
-                     struct diag *diag)
+int vocab_detokenize_some(const struct vocab *vocab, const uint32_t *ids, size_t upto, bool special,
+                          struct detokenize_at *at, struct buf *out, struct diag *diag)
 {
-    bool first = vocab->prefix_blank; /* the next piece is the first of the text and begins with the prefix blank */
     int r;
 
-    for (size_t i = 0; i < n; i++) {
+    for (; at->i < upto; at->i++) {
+        const uint32_t id = ids[at->i];
         struct gguf_text piece;
 
-        if (ids[i] >= vocab->n) {
-            diag_set(diag, "id %zu is outside the vocabulary of %" PRIu32, i, vocab->n);
+        if (id >= vocab->n) {
+            diag_set(diag, "id %zu is outside the vocabulary of %" PRIu32, at->i, vocab->n);
             return TOKENIZE_BAD_TEXT;
         }
-        piece = vocab_piece(vocab, ids[i]);
-        if (special && vocab->types[ids[i]] == TOKEN_CONTROL) {
-            piece = vocab_text(vocab, ids[i]);
-        } else if (first && piece.n > 0) {
-            first = false;
-            if (piece.bytes[0] == ' ') {
+        piece = vocab_piece(vocab, id);
+        if (special && vocab->types[id] == TOKEN_CONTROL) {
+            piece = vocab_text(vocab, id);
+        } else if (!at->has_begun && piece.n > 0) {
+            at->has_begun = true;
+            if (vocab->prefix_blank && piece.bytes[0] == ' ') {
                 piece.bytes++;
                 piece.n--;
             }
@@ -36,4 +36,13 @@ int vocab_detokenize(const struct vocab *vocab, const uint32_t *ids, size_t n, b
         }
     }
     return TOKENIZE_OK;
+}
+
+int vocab_detokenize(const struct vocab *vocab, const uint32_t *ids, size_t n, bool special, struct buf *out,
+                     struct diag *diag)
+{
+    struct detokenize_at at = { 0 };
+    int r = vocab_detokenize_some(vocab, ids, n, special, &at, out, diag);
+
+    return err_pass(r);
 }

@@ -124,12 +124,22 @@ int vocab_tokenize(const struct vocab *vocab, const void *text, size_t n, unsign
 int vocab_tokenize_marked(const struct vocab *vocab, const void *text, const uint8_t *marks, size_t n, struct ids *ids,
                           struct diag *diag);
 
+/* How far detokenising is; zeroed at the beginning. */
+struct detokenize_at {
+    size_t i;       /* the next id */
+    bool has_begun; /* the first piece with text is behind */
+};
+
 /*
- * Appends the bytes of @ids to @out (not necessarily valid UTF-8), without the prefix blank; with @special also control
- * tokens, as they are spelled. TOKENIZE_BAD_TEXT: an id is outside the vocabulary (in @diag); TOKENIZE_TOO_MANY: @out
- * is full; or -ENOMEM.
+ * Appends the bytes of the ids from @at to before @upto to @out (not necessarily valid UTF-8), without the prefix blank;
+ * with @special also control tokens, as they are spelled. TOKENIZE_BAD_TEXT: an id is outside the vocabulary (in @diag);
+ * TOKENIZE_TOO_MANY: @out is full; or -ENOMEM.
  */
 struct buf;
+int vocab_detokenize_some(const struct vocab *vocab, const uint32_t *ids, size_t upto, bool special,
+                          struct detokenize_at *at, struct buf *out, struct diag *diag);
+
+/* Works as vocab_detokenize_some() for all of the @n ids. */
 int vocab_detokenize(const struct vocab *vocab, const uint32_t *ids, size_t n, bool special, struct buf *out,
                      struct diag *diag);
 

@@ -301,6 +301,26 @@ def at_the_descriptor_limit_streams_go_on_and_accepting_comes_back():
         within(serves, "accepting comes back")
 
 
+def own_bytes(daemon):
+    with open(f"/proc/{daemon.process.pid}/statm", encoding="ascii") as statm:
+        return int(statm.read().split()[1]) * resource.getpagesize()
+
+
+@fact
+def pages_of_long_texts_go_back_to_the_system():
+    if "san" in os.path.basename(os.environ["SOTTO_BUILD"]):
+        raise tap.LeftOut("sanitizers keep freed blocks")
+    with Daemon() as daemon:
+        daemon.wait_ready()
+        before = own_bytes(daemon)
+        for _ in range(4):
+            with daemon.client() as client:
+                client.one(pb.Tokenize(text=b"word " * 300_000))
+        after = own_bytes(daemon)
+        within(lambda: own_bytes(daemon) < (before + after) // 2, "the pages go back")
+        note(f"{before >> 20}, {after >> 20}, then {own_bytes(daemon) >> 20} MiB resident")
+
+
 @fact
 def status_names_the_bytes_and_prompts_stay_out_of_the_log():
     secret = "the-secret-of-the-test"

@@ -204,6 +204,18 @@ START_TEST(nothing_may_be_freed)
 }
 END_TEST
 
+START_TEST(pages_of_a_large_block_are_spare_until_they_are_returned)
+{
+    mem_return_spare();
+    mem_free(mem_alloc(MEM_MISC, 1000));
+    ck_assert(!mem_has_spare());
+    mem_free(mem_alloc(MEM_MISC, 1000000));
+    ck_assert(mem_has_spare());
+    mem_return_spare();
+    ck_assert(!mem_has_spare());
+}
+END_TEST
+
 START_TEST(every_kind_has_a_name)
 {
     for (int kind = 0; kind < MEM_KIND_COUNT; kind++) {
@@ -248,7 +260,8 @@ int main(void)
              guard_counts_breaches_of_its_phase);
     tcase_add_test_raise_signal(tcase, guard_that_aborts_ends_the_process_on_allocation, SIGABRT);
     tcase_add_test_raise_signal(tcase, foreign_pointer_ends_the_process, SIGABRT);
-    unit_add(tcase, nothing_may_be_freed, every_kind_has_a_name, failed_alloc_helper_fails_each_in_turn);
+    unit_add(tcase, nothing_may_be_freed, pages_of_a_large_block_are_spare_until_they_are_returned,
+             every_kind_has_a_name, failed_alloc_helper_fails_each_in_turn);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

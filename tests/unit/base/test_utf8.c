@@ -82,6 +82,43 @@ START_TEST(validity_names_the_first_bad_byte)
 }
 END_TEST
 
+START_TEST(validity_is_the_same_wherever_the_bad_byte_is)
+{
+    char text[40];
+
+    for (size_t n = 1; n <= sizeof(text); n++) {
+        for (size_t bad = 0; bad < n; bad++) {
+            size_t at = 99;
+
+            memset(text, 'a', n);
+            ck_assert(utf8_is_valid(text, n, &at));
+            text[bad] = '\xBF';
+            ck_assert(!utf8_is_valid(text, n, &at));
+            ck_assert_uint_eq(at, bad);
+        }
+    }
+}
+END_TEST
+
+START_TEST(text_cut_before_a_begun_character_is_mended_to_the_same)
+{
+    static const uint8_t text[] = "a\xF0\x9F\x8E\x82\xF0\x9F\x8E\xE2\x82\xAC\x80\xC3\xC3\xBC\xE2\x82";
+    const size_t n = sizeof(text) - 1;
+    uint8_t whole[64];
+    const size_t n_whole = utf8_mend(text, n, whole, sizeof(whole));
+
+    for (size_t cut = 0; cut <= n; cut++) {
+        const size_t first = utf8_whole(text, cut);
+        uint8_t parts[64];
+        size_t n_parts = utf8_mend(text, first, parts, sizeof(parts));
+
+        n_parts += utf8_mend(text + first, n - first, parts + n_parts, sizeof(parts) - n_parts);
+        ck_assert_uint_eq(n_parts, n_whole);
+        ck_assert_int_eq(memcmp(parts, whole, n_whole), 0);
+    }
+}
+END_TEST
+
 START_TEST(mended_text_has_one_replacement_for_each_ill_formed_part)
 {
     const char *raw = "a\xF0\x9F\x8E"
@@ -121,6 +158,8 @@ int main(void)
 {
     return unit_facts("utf8", every_scalar_value_survives_write_and_step, begun_character_asks_for_more,
                       ill_formed_parts_have_their_maximal_length, validity_names_the_first_bad_byte,
+                      validity_is_the_same_wherever_the_bad_byte_is,
+                      text_cut_before_a_begun_character_is_mended_to_the_same,
                       mended_text_has_one_replacement_for_each_ill_formed_part, mended_text_is_cut_at_a_whole_character,
                       line_has_no_control_characters);
 }

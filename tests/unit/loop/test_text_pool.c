@@ -206,6 +206,49 @@ START_TEST(one_long_template_at_a_time_and_short_ones_pass_it)
 }
 END_TEST
 
+/* Gives the ids of @n euro signs, a byte each: no piece has a multiple of three. */
+static struct text_job *push_ids(struct account *account, enum priority priority, size_t n)
+{
+    uint32_t *ids = mem_alloc(MEM_MISC, 3 * n * sizeof(*ids));
+    struct text_job *job;
+
+    for (size_t i = 0; i < n; i++) {
+        memcpy(ids + 3 * i, (const uint32_t[]){ 0xE2, 0x82, 0xAC }, 3 * sizeof(*ids));
+    }
+    ck_assert_int_eq(text_job_detokenize(&job, account, ids, 3 * n), 0);
+    mem_free(ids);
+    return push(job, priority);
+}
+
+static void on_euros(void *owner, struct text_job *job)
+{
+    const uint8_t *text = buf_data(&job->mended);
+
+    on_done(owner, job);
+    ck_assert_uint_eq(job->mended.n, job->ids.n);
+    for (size_t i = 0; i < job->mended.n; i += 3) {
+        ck_assert_int_eq(memcmp(text + i, "\xE2\x82\xAC", 3), 0);
+    }
+}
+
+START_TEST(ids_are_spelled_in_pieces_and_no_character_is_cut)
+{
+    struct text_job *first;
+    struct text_job *second;
+
+    text_pool_init(&pool, &loop, 1);
+    first = push_ids(&alice, PRIORITY_INTERACTIVE, 100000);
+    first->done = on_euros;
+    ck_assert(!first->is_long);
+    second = push_ids(&bob, PRIORITY_INTERACTIVE, 10);
+    until_pieces(2);
+    ck_assert(n_done == 1 && done[0] == second);
+    until_done(2);
+
+    ck_assert_uint_ge(pool.n_pieces, 1 + 300000 / TEXT_PIECE_STEPS);
+}
+END_TEST
+
 START_TEST(realtime_finds_a_thread_beside_work_of_the_others)
 {
     text_pool_init(&pool, &loop, 4);
@@ -279,6 +322,7 @@ int main(void)
     tcase_add_test(tcase, two_accounts_with_long_texts_get_on_alike);
     tcase_add_test(tcase, an_account_that_comes_back_gets_no_credit_for_its_absence);
     tcase_add_test(tcase, one_long_template_at_a_time_and_short_ones_pass_it);
+    tcase_add_test(tcase, ids_are_spelled_in_pieces_and_no_character_is_cut);
     tcase_add_test(tcase, realtime_finds_a_thread_beside_work_of_the_others);
     tcase_add_test(tcase, begun_texts_are_bounded_and_leave_room_for_higher_classes);
     tcase_add_test(tcase, a_dropped_text_ends_at_its_next_piece);
