@@ -59,6 +59,7 @@ static void rows_by_group(const struct kern_matmul *op, struct row_source source
             .n_cols = op->weights.n_cols,
             .col = col,
             .n_blocks = n_blocks,
+            .n_bytes = n_bytes * PANEL_ROWS,
             .acc = acc,
         };
 
