@@ -5,7 +5,7 @@
  * of a prompt. A page is converted to floats once for the group. Scores are computed in tiles of four positions by up to
  * four items, so that a register of K or q is used four times, and values likewise in tiles of four registers by four
  * items. The largest scores of all items of a group are found, and their corrections computed, together: an item in each
- * lane. The pages of a sequence lie far apart, so the next one is prefetched meanwhile.
+ * lane.
  *
  * Heads whose size is no multiple of 16 are left to avx2.
  */
@@ -16,7 +16,6 @@
 #define GROUP_ITEMS 16 /* a lane each */
 #define TILE_ITEMS  4
 #define TILE_REGS   4 /* registers of an item's values in a tile */
-#define LINE_BYTES  64
 
 /* A page's K and V of one head as floats, unless they are stored so. */
 struct page {
@@ -330,15 +329,6 @@ static const float *read_strip(const struct kern_kv_shape *shape, uint8_t *strip
     return place;
 }
 
-static void prefetch_strip(const struct kern_kv_shape *shape, const uint8_t *strip)
-{
-    const size_t n_bytes = kv_head_bytes(shape->kv, shape->head_dim);
-
-    for (size_t at = 0; at < n_bytes; at += LINE_BYTES) {
-        _mm_prefetch((const char *)strip + at, _MM_HINT_T0);
-    }
-}
-
 /* Computes all items of a group over all pages that any of them attends to. */
 static void attend_pages(struct group *group)
 {
@@ -353,12 +343,9 @@ static void attend_pages(struct group *group)
         last = group->rows[t]->pos > last ? group->rows[t]->pos : last;
     }
     for (uint32_t i = first / KERN_PAGE_TOK; i <= last / KERN_PAGE_TOK; i++) {
-        const uint32_t next = i < last / KERN_PAGE_TOK ? pages[i + 1] : pages[i];
         const float *k = read_strip(shape, kv_strip(shape, pages[i], group->kv_head), page.k);
         const float *v = read_strip(shape, kv_strip(shape, pages[i], shape->n_kv_heads + group->kv_head), page.v);
 
-        prefetch_strip(shape, kv_strip(shape, next, group->kv_head));
-        prefetch_strip(shape, kv_strip(shape, next, shape->n_kv_heads + group->kv_head));
         take_page(group, k, v, i * KERN_PAGE_TOK);
     }
 }

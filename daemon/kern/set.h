@@ -34,6 +34,9 @@ void avx2_attend(const struct kern_attend *op, uint32_t first, uint32_t n);
 void kern_fill_avx512_dot(struct kern_ops *ops);
 void kern_fill_avx512_attn(struct kern_ops *ops);
 
+/* The part of the slot matmul of avx512 for float weights. */
+void avx512_matmul_floats(const struct kern_matmul *op, uint32_t first, uint32_t n);
+
 /* Each writes one block of the floats at @x, all finite. */
 void quant_q2_k(const float *x, void *out);
 void quant_q3_k(const float *x, void *out);
