@@ -256,7 +256,7 @@ static void attend_group(const struct kern_attend *op, uint32_t kv_head, struct 
     }
 }
 
-static void attend(const struct kern_attend *op, uint32_t first, uint32_t n)
+void avx2_attend(const struct kern_attend *op, uint32_t first, uint32_t n)
 {
     const uint32_t n_shared = op->n_heads / op->shape.n_kv_heads;
     const uint32_t dim = op->shape.head_dim;
@@ -310,5 +310,5 @@ static void store(const struct kern_store *op, uint32_t first, uint32_t n)
 void kern_fill_avx2_attn(struct kern_ops *ops)
 {
     ops->store = store;
-    ops->attend = attend;
+    ops->attend = avx2_attend;
 }

@@ -64,6 +64,7 @@ struct tile {
     uint32_t n_cols;   /* of a whole row */
     uint32_t col;      /* first column of the piece */
     uint32_t n_blocks; /* of the piece */
+    size_t n_bytes;    /* of the piece in a panel */
     float (*acc)[PANEL_ROWS];
 };
 

@@ -59,6 +59,7 @@ static void rows_by_group(const struct kern_matmul *op, struct row_source source
             .n_cols = op->weights.n_cols,
             .col = col,
             .n_blocks = n_blocks,
+            .n_bytes = n_bytes * PANEL_ROWS,
             .acc = acc,
         };
 
@@ -93,6 +94,10 @@ static void matmul(const struct kern_matmul *op, uint32_t first, uint32_t n)
     const uint8_t *weights = op->weights.bytes;
     struct row_source source = { .panel = NULL };
 
+    if (kern_act_of(op->weights.type) == KERN_ACT_F32 && op->n_rows > 1) {
+        avx512_matmul_floats(op, first, n);
+        return;
+    }
     if (!avx512_formats[op->weights.type].open || (op->n_rows == 1 && !op->weights.in_panels)) {
         avx2_matmul(op, first, n);
         return;

@@ -34,6 +34,7 @@ static void fill_avx512(struct kern_ops *ops)
 {
     ops->name = "avx512";
     kern_fill_avx512_dot(ops);
+    kern_fill_avx512_attn(ops);
 }
 #endif
 

@@ -27,8 +27,15 @@ void kern_fill_avx2_delta(struct kern_ops *ops);
 void avx2_matmul(const struct kern_matmul *op, uint32_t first, uint32_t n);
 void avx2_matmul_floats(const struct kern_matmul *op, uint32_t first, uint32_t n);
 
+/* The slot attend of avx2. */
+void avx2_attend(const struct kern_attend *op, uint32_t first, uint32_t n);
+
 /* These exist only where the build has the set (HAVE_KERN_AVX512). */
 void kern_fill_avx512_dot(struct kern_ops *ops);
+void kern_fill_avx512_attn(struct kern_ops *ops);
+
+/* The part of the slot matmul of avx512 for float weights. */
+void avx512_matmul_floats(const struct kern_matmul *op, uint32_t first, uint32_t n);
 
 /* Each writes one block of the floats at @x, all finite. */
 void quant_q2_k(const float *x, void *out);
