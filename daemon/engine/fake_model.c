@@ -131,7 +131,6 @@ static void fill_facts(struct model *model, const struct model_setup *setup)
     facts->shares = true;
     facts->kv_token_bytes = FAKE_TOKEN_BYTES;
     facts->n_pages = model->script.n_pages > 0 ? model->script.n_pages : (uint32_t)num_min(n_pages, UINT32_MAX);
-    facts->n_threads = 1;
     facts->n_parameters = 1;
     snprintf(facts->backend, sizeof(facts->backend), "fake");
     snprintf(facts->numerics, sizeof(facts->numerics), "1/fake");

@@ -7,6 +7,7 @@
 #include "engine/engine.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "exec/exec.h"
 #include "proto/wire.h"
 #include <errno.h>
@@ -194,6 +195,9 @@ void engine_load(struct engine *engine, const Sotto__Engine__Start *start)
     snprintf(engine->kv_format, sizeof(engine->kv_format), "%s", setup.kv_format);
     engine->guards = start->guard_allocations;
     model_facts(engine->model, &engine->facts);
+    if (engine->facts.threads[0] != '\0') {
+        log_info("engine", "%s computes with %s", engine->facts.backend, engine->facts.threads);
+    }
     engine_measure(engine, &cost);
     model_figures(engine->model, &engine->warm);
     find_clients(&clients);

@@ -133,8 +133,9 @@ struct exec_ops {
 /* Returns the rows that @op goes over in this run, by its output. */
 uint32_t exec_op_rows(const struct exec_program *program, const struct exec_op *op);
 
-/* Moves the cursor behind a part that is done or queued: @n_units further in its op, or behind the op. */
-void exec_advance(struct exec_program *program, uint32_t n_units, bool op_done);
+/* Moves the cursor behind a part that is done or queued: @n_units further, or, if it ends @n_ops (above 0) ops, behind
+ * these. The device worked @device_ns for the part; 0: not known yet. */
+void exec_advance(struct exec_program *program, uint32_t n_units, uint32_t n_ops, uint64_t device_ns);
 
 /* Returns the kernels' name of a KV format, which is valid. */
 enum kern_kv exec_kern_kv(enum exec_kv_format format);

@@ -2,8 +2,8 @@
  * Cpu: programs over kernels and a pool of workers
  *
  * Activations that meet quantised weights are rounded to 8 bits once for each slot and form, not once for each product:
- * where queries, keys and values read the same slot, the plan made at sealing rounds for the first of them. cpu_ops.c
- * computes ops, cpu_part.c decides how much of one is computed at once.
+ * where queries, keys and values read the same slot, the plan made at sealing rounds for the first of them. cpu_stage.c
+ * groups ops into stages, cpu_ops.c computes them, cpu_part.c decides how much of a stage is computed at once.
  */
 #include "base/clean.h"
 #include "base/err.h"
@@ -26,6 +26,7 @@ static struct cpu *cpu_of(const struct exec *exec)
 
 int cpu_open(struct exec *exec, const struct exec_setup *setup, struct diag *diag)
 {
+    struct cores cores;
     struct cpu *cpu;
     uint32_t mask;
     int r;
@@ -47,7 +48,9 @@ int cpu_open(struct exec *exec, const struct exec_setup *setup, struct diag *dia
     for (uint32_t i = 0; i < CPU_SPEEDS; i++) {
         cpu->speeds[i] = strcmp(cpu->kern.name, "scalar") == 0 ? SPEED_SCALAR : SPEED_FAST;
     }
-    r = pool_create(&cpu->pool, &(struct pool_setup){ .n_workers = setup->n_threads });
+    cores_choose(&cores, "", NULL, setup->n_threads);
+    cores_describe(&cores, cpu->threads, sizeof(cpu->threads));
+    r = pool_create(&cpu->pool, &cores);
     if (r) {
         mem_free(cpu);
         return err_up(r);
@@ -71,7 +74,10 @@ static void facts(const struct exec *exec, struct exec_facts *ret_facts)
     const struct cpu *cpu = cpu_of(exec);
 
     *ret_facts = (struct exec_facts){
-        .backend = "cpu", .set = cpu->kern.name, .arithmetic = "q8a", .n_threads = pool_n_workers(cpu->pool)
+        .backend = "cpu",
+        .set = cpu->kern.name,
+        .arithmetic = "q8a",
+        .threads = cpu->threads,
     };
 }
 
@@ -134,7 +140,7 @@ int cpu_seal(struct exec_program *program)
 {
     cleanup(mem_freep) struct shadow(*shadows)[KERN_ACT_COUNT] = NULL;
     struct cpu_plan *plan;
-    size_t ops_bytes = program->n_ops * sizeof(struct cpu_op);
+    size_t ops_bytes = program->n_ops * (sizeof(struct cpu_op) + sizeof(struct cpu_stage));
 
     shadows = mem_calloc(MEM_SCRATCH, program->n_slots, sizeof(*shadows));
     plan = mem_calloc(MEM_SCRATCH, 1,
@@ -145,7 +151,8 @@ int cpu_seal(struct exec_program *program)
         return err_new(-ENOMEM);
     }
     plan->ops = (struct cpu_op *)(void *)(plan + 1);
-    plan->rows = (struct kern_kv_row *)(void *)(plan->ops + program->n_ops);
+    plan->stages = (struct cpu_stage *)(void *)(plan->ops + program->n_ops);
+    plan->rows = (struct kern_kv_row *)(void *)(plan->stages + program->n_ops);
     plan->runs = (struct kern_run *)(void *)(plan->rows + (size_t)WINDOWS_MAX * program->n_rows);
     plan->n_windows = 1;
     for (uint32_t i = 0; i < program->n_ops; i++) {
@@ -161,6 +168,7 @@ int cpu_seal(struct exec_program *program)
             shadows[op->out][act].is_current = false;
         }
     }
+    cpu_plan_stages(program);
     return 0;
 }
 

@@ -9,13 +9,15 @@
 #include "exec/host.h"
 #include "kern/pool.h"
 
-/* Parts of one kind run at one speed, which is measured: a kind for each op, for rounding to 8 bits (in MATMUL's
- * place), and for products by weight type, of few rows and of many. */
+/* Parts of one kind run at one speed, which is measured: a kind for each op that begins a part by rows (MATMUL:
+ * rounding to 8 bits alone) or has units of its own, and for products by the first one's weight type, of few rows
+ * and of many. */
 #define CPU_SPEEDS (EXEC_OP_COUNT + 2 * ELEM_TYPE_COUNT)
 
 struct cpu {
     struct kern_ops kern;
     struct pool *pool;           /* owned */
+    char threads[CORES_TEXT];    /* what cores were chosen, and why */
     uint32_t speeds[CPU_SPEEDS]; /* work (multiply-adds, or their equivalent) in a microsecond; above 0 */
     uint64_t n_tickets;
 };

@@ -1,26 +1,31 @@
 /*
- * Cpu_ops: each kind of op over a range of its units
+ * Cpu_ops: each kind of op over a range of rows, columns or units
  *
- * A unit is a weight row of a product (so that a part reads its weights once for all rows of the step), a (head, row)
- * pair of attention, or a row of anything else. No bit depends on how units are divided. Any worker runs any range.
+ * A unit is an output column of products (so that a part reads its weights once for all rows of the step), a (head,
+ * row) pair of attention, or what cpu_state.c says. No bit depends on how units are divided. Any worker runs any range.
  */
 #include "exec/cpu_plan.h"
 #include <string.h>
 
-static void run_embed(const struct cpu_part *part, uint32_t first, uint32_t n)
+static const struct cpu_op *plan_of(const struct cpu_part *part, const struct exec_op *op)
 {
-    const struct kern_weights weights = cpu_weights(part->op->weight, host_of(part->op->weight)->bytes);
+    const struct cpu_plan *plan = part->program->private;
+
+    return &plan->ops[op - part->program->ops];
+}
+
+static void run_embed(const struct cpu_part *part, const struct exec_op *op, uint32_t first, uint32_t n)
+{
+    const struct kern_weights weights = cpu_weights(op->weight, host_of(op->weight)->bytes);
 
     for (uint32_t i = first; i < first + n; i++) {
         kern_unpack_row(&part->cpu->kern, &weights, part->program->batch.tokens[i],
-                        host_slot(part->program, part->op->out, i));
+                        host_slot(part->program, op->out, i));
     }
 }
 
-static void run_norm(const struct cpu_part *part, uint32_t first, uint32_t n)
+static void run_norm(const struct cpu_part *part, const struct exec_op *op, uint32_t first, uint32_t n)
 {
-    const struct exec_op *op = part->op;
-
     const float *weight = host_floats(op->weight);
     uint32_t n_alone = (uint32_t)op->weight->n_cols; /* normed separately: a row, or each of its heads */
     uint32_t n_cols = part->program->slots[op->in].n_cols;
@@ -35,25 +40,25 @@ static void run_norm(const struct cpu_part *part, uint32_t first, uint32_t n)
     }
 }
 
-static void run_quantise(const struct cpu_part *part, uint32_t first, uint32_t n)
+static void run_quantise(const struct cpu_part *part, const struct exec_op *op, uint32_t first, uint32_t n)
 {
-    const struct exec_slot *in = &part->program->slots[part->op->in];
-    uint8_t *acts = host_scratch(part->program) + part->plan->acts;
+    const struct exec_slot *in = &part->program->slots[op->in];
+    const struct cpu_op *plan = plan_of(part, op);
+    uint8_t *acts = host_scratch(part->program) + plan->acts;
 
     for (uint32_t i = first; i < first + n; i++) {
-        part->cpu->kern.quantise(part->plan->act, host_slot(part->program, part->op->in, i), in->n_cols,
-                                 acts + i * part->plan->act_bytes);
+        part->cpu->kern.quantise(plan->act, host_slot(part->program, op->in, i), in->n_cols,
+                                 acts + i * plan->act_bytes);
     }
 }
 
-static void run_matmul(const struct cpu_part *part, uint32_t first, uint32_t n)
+static void run_matmul(const struct cpu_part *part, const struct exec_op *op, uint32_t first, uint32_t n)
 {
     const struct exec_program *program = part->program;
-    const struct exec_op *op = part->op;
     const struct kern_matmul product = {
         .weights = cpu_weights(op->weight, host_of(op->weight)->bytes),
-        .acts = host_scratch(program) + part->plan->acts,
-        .act_bytes = part->plan->act_bytes,
+        .acts = host_scratch(program) + plan_of(part, op)->acts,
+        .act_bytes = plan_of(part, op)->act_bytes,
         .n_rows = exec_op_rows(program, op),
         .out = host_slot(program, op->out, 0),
         .out_stride = program->slots[op->out].stride,
@@ -67,9 +72,8 @@ static void run_matmul(const struct cpu_part *part, uint32_t first, uint32_t n)
     }
 }
 
-static void run_rope(const struct cpu_part *part, uint32_t first, uint32_t n)
+static void run_rope(const struct cpu_part *part, const struct exec_op *op, uint32_t first, uint32_t n)
 {
-    const struct exec_op *op = part->op;
     const struct kern_rope rope = {
         .order = op->pairs == EXEC_PAIRS_HALVES ? KERN_ROPE_HALVES : KERN_ROPE_ADJACENT,
         .n_heads = op->n_heads,
@@ -98,9 +102,8 @@ static struct kern_kv_shape kv_shape(const struct exec_op *op)
     };
 }
 
-static void run_store(const struct cpu_part *part, uint32_t first, uint32_t n)
+static void run_store(const struct cpu_part *part, const struct exec_op *op, uint32_t first, uint32_t n)
 {
-    const struct exec_op *op = part->op;
     const struct cpu_plan *plan = part->program->private;
     const struct kern_store store = {
         .shape = kv_shape(op),
@@ -114,15 +117,14 @@ static void run_store(const struct cpu_part *part, uint32_t first, uint32_t n)
     part->cpu->kern.store(&store, first, n);
 }
 
-static void run_attend(const struct cpu_part *part, uint32_t first, uint32_t n)
+static void run_attend(const struct cpu_part *part, const struct exec_op *op, uint32_t first, uint32_t n)
 {
-    const struct exec_op *op = part->op;
     const struct cpu_plan *plan = part->program->private;
     const struct kern_attend attend = {
         .shape = kv_shape(op),
         .n_heads = op->n_heads,
         .n_rows = part->program->batch.n_rows,
-        .rows = plan->rows + (size_t)part->plan->window * part->program->n_rows,
+        .rows = plan->rows + (size_t)plan_of(part, op)->window * part->program->n_rows,
         .scale = op->scale,
         .cap = op->cap,
         .q = host_slot(part->program, op->in, 0),
@@ -134,51 +136,47 @@ static void run_attend(const struct cpu_part *part, uint32_t first, uint32_t n)
     part->cpu->kern.attend(&attend, first, n);
 }
 
-static void run_pairwise(const struct cpu_part *part, uint32_t first, uint32_t n)
+/* Columns @first .. @first + @n - 1 of a row, or all of them. */
+struct columns {
+    uint32_t first;
+    uint32_t n;
+};
+
+static void run_element(const struct cpu_part *part, const struct exec_op *op, uint32_t row, struct columns columns)
 {
-    const struct exec_program *program = part->program;
-    const struct exec_op *op = part->op;
-    uint32_t n_cols = program->slots[op->out].n_cols;
+    const struct kern_ops *kern = &part->cpu->kern;
+    float *out = host_slot(part->program, op->out, row) + columns.first;
+    const float *in = host_slot(part->program, op->in, row) + columns.first;
+    const float *in2 = NULL;
 
-    for (uint32_t i = first; i < first + n; i++) {
-        float *out = host_slot(program, op->out, i);
-        const float *a = host_slot(program, op->in, i);
-        const float *b = host_slot(program, op->in2, i);
-
-        if (op->kind == EXEC_ADD) {
-            part->cpu->kern.add(out, a, b, n_cols);
-        } else if (op->gate == EXEC_GATE_SIGMOID) {
-            part->cpu->kern.sigmoid_mul(out, a, b, n_cols);
-        } else if (op->gate == EXEC_GATE_GELU) {
-            part->cpu->kern.gelu_mul(out, a, b, n_cols);
-        } else {
-            part->cpu->kern.silu_mul(out, a, b, n_cols);
-        }
+    if (op->kind == EXEC_ADD || op->kind == EXEC_GLU) {
+        in2 = host_slot(part->program, op->in2, row) + columns.first;
+    }
+    if (op->kind == EXEC_ADD) {
+        kern->add(out, in, in2, columns.n);
+    } else if (op->kind == EXEC_SCALE) {
+        kern->scale(out, in, op->scale, columns.n);
+    } else if (op->kind == EXEC_CAP) {
+        kern->cap(out, in, op->cap, columns.n);
+    } else if (op->gate == EXEC_GATE_SIGMOID) {
+        kern->sigmoid_mul(out, in, in2, columns.n);
+    } else if (op->gate == EXEC_GATE_GELU) {
+        kern->gelu_mul(out, in, in2, columns.n);
+    } else {
+        kern->silu_mul(out, in, in2, columns.n);
     }
 }
 
-static void run_single(const struct cpu_part *part, uint32_t first, uint32_t n)
+static void run_elements(const struct cpu_part *part, const struct exec_op *op, uint32_t first, uint32_t n)
 {
-    const struct exec_program *program = part->program;
-    const struct exec_op *op = part->op;
-    uint32_t n_cols = program->slots[op->out].n_cols;
-
     for (uint32_t i = first; i < first + n; i++) {
-        float *out = host_slot(program, op->out, i);
-        const float *in = host_slot(program, op->in, i);
-
-        if (op->kind == EXEC_SCALE) {
-            part->cpu->kern.scale(out, in, op->scale, n_cols);
-        } else {
-            part->cpu->kern.cap(out, in, op->cap, n_cols);
-        }
+        run_element(part, op, i, (struct columns){ .n = part->program->slots[op->out].n_cols });
     }
 }
 
-static void run_unzip(const struct cpu_part *part, uint32_t first, uint32_t n)
+static void run_unzip(const struct cpu_part *part, const struct exec_op *op, uint32_t first, uint32_t n)
 {
     const struct exec_program *program = part->program;
-    const struct exec_op *op = part->op;
     uint32_t n_out = program->slots[op->out].n_cols;
     uint32_t step = program->slots[op->in].n_cols / n_out * op->head_dim;
 
@@ -192,27 +190,69 @@ static void run_unzip(const struct cpu_part *part, uint32_t first, uint32_t n)
     }
 }
 
-static void run_gather(const struct cpu_part *part, uint32_t first, uint32_t n)
+static void run_gather(const struct cpu_part *part, const struct exec_op *op, uint32_t first, uint32_t n)
 {
     const struct exec_program *program = part->program;
-    const struct exec_op *op = part->op;
-
     for (uint32_t i = first; i < first + n; i++) {
         memcpy(host_slot(program, op->out, i), host_slot(program, op->in, program->batch.wanted[i]),
                program->slots[op->out].n_cols * sizeof(float));
     }
 }
 
-typedef void (*range_fn)(const struct cpu_part *part, uint32_t first, uint32_t n);
+typedef void (*range_fn)(const struct cpu_part *part, const struct exec_op *op, uint32_t first, uint32_t n);
 
 static const range_fn ranges[EXEC_OP_COUNT] = {
     [EXEC_EMBED] = run_embed,     [EXEC_NORM] = run_norm,     [EXEC_MATMUL] = run_matmul, [EXEC_ROPE] = run_rope,
-    [EXEC_STORE] = run_store,     [EXEC_ATTEND] = run_attend, [EXEC_GLU] = run_pairwise,  [EXEC_ADD] = run_pairwise,
-    [EXEC_SCALE] = run_single,    [EXEC_CAP] = run_single,    [EXEC_UNZIP] = run_unzip,   [EXEC_CONV] = cpu_run_conv,
+    [EXEC_STORE] = run_store,     [EXEC_ATTEND] = run_attend, [EXEC_GLU] = run_elements,  [EXEC_ADD] = run_elements,
+    [EXEC_SCALE] = run_elements,  [EXEC_CAP] = run_elements,  [EXEC_UNZIP] = run_unzip,   [EXEC_CONV] = cpu_run_conv,
     [EXEC_DELTA] = cpu_run_delta, [EXEC_GATHER] = run_gather,
 };
 
+/* Row by row, so that a row stays in the cache from its norm to its rounding. */
+static void run_rows(const struct cpu_part *part, uint32_t first, uint32_t n)
+{
+    const struct exec_op *main = cpu_main_op(part->op, part->stage);
+
+    for (uint32_t row = first; row < first + n; row++) {
+        for (const struct exec_op *op = part->op; op < main; op++) {
+            ranges[op->kind](part, op, row, 1);
+        }
+        for (uint32_t i = 0; part->stage->quantises && i < part->stage->n_main_ops; i++) {
+            if (plan_of(part, &main[i])->quantises) {
+                run_quantise(part, &main[i], row, 1);
+            }
+        }
+    }
+}
+
+static void run_columns(const struct cpu_part *part, uint32_t first, uint32_t n)
+{
+    const struct exec_op *main = cpu_main_op(part->op, part->stage);
+    const struct exec_op *behind = main + part->stage->n_main_ops;
+
+    for (uint32_t i = 0; i < part->stage->n_main_ops; i++) {
+        const struct cpu_span span = cpu_stage_span(part->program, part->op, part->stage, i, first, n);
+
+        if (span.n > 0) {
+            run_matmul(part, span.op, span.first, span.n);
+        }
+    }
+    for (uint32_t row = 0; part->stage->n_col_ops > 0 && row < exec_op_rows(part->program, main); row++) {
+        for (uint32_t i = 0; i < part->stage->n_col_ops; i++) {
+            run_element(part, &behind[i], row, (struct columns){ first, n });
+        }
+    }
+}
+
 void cpu_run_units(const struct cpu_part *part, uint32_t first, uint32_t n)
 {
-    (part->rounds ? run_quantise : ranges[part->op->kind])(part, first, n);
+    const struct exec_op *main = cpu_main_op(part->op, part->stage);
+
+    if (part->by_rows) {
+        run_rows(part, first, n);
+    } else if (main->kind == EXEC_MATMUL) {
+        run_columns(part, first, n);
+    } else {
+        ranges[main->kind](part, main, first, n);
+    }
 }

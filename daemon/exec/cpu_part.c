@@ -1,9 +1,10 @@
 /*
- * Cpu_part: how much of an op is computed at once
+ * Cpu_part: how much of a stage is computed at once
  *
- * Ops are cut into parts by time, at unit boundaries: the estimated time of a part is its work over the speed at which
- * such parts ran so far. A part is split over the pool, with one barrier. Several small parts of a phase make one
- * submission. It runs within exec_submit(), so its ticket is done before anything waits for it.
+ * Stages are cut into parts by time, at unit boundaries: the estimated time of a part is its work over the speed at
+ * which such parts ran so far. A part is an operation of the pool, with one barrier. A submission is a chain of parts,
+ * and the worker that finishes a part last begins the next one, whether or not it is the thread that submitted them.
+ * The submission runs within exec_submit(), so its ticket is done before anything waits for it.
  */
 #include "base/clock.h"
 #include "base/num.h"
@@ -14,112 +15,114 @@
 #define BOUND_US 5000
 
 #define TELLING_US 20 /* a shorter part mostly wakes the workers, so it does not tell how fast they are */
+#define PIECE_US   1  /* least work of a piece: some times what a barrier costs */
 #define ROWS_FEW   8  /* in a product: reading the weights costs more than the arithmetic */
 
-/* Returns the rows that a product rounds to 8 bits first; they are units in front of the weight rows. */
-static uint32_t count_rounded(const struct exec_program *program, const struct exec_op *op)
+/* A submission. The worker that is alone between two parts reads and writes it. */
+struct run {
+    struct cpu *cpu;
+    struct exec_program *program;
+    uint32_t n_parts; /* still allowed */
+    uint64_t most_ns;
+    bool is_bound;
+    uint64_t estimated_ns;
+
+    /* the part that runs */
+    bool is_running;
+    struct cpu_part part;
+    uint32_t n; /* units */
+    uint64_t work;
+    uint32_t *speed;   /* of such parts */
+    uint64_t began_us; /* the end of the one before */
+};
+
+/* Returns the rows of the stage under the cursor, which are units in front of the others. */
+static uint32_t count_rows(const struct run *run)
 {
-    const struct cpu_plan *plan = program->private;
-
-    return op->kind == EXEC_MATMUL && plan->ops[op - program->ops].quantises ? exec_op_rows(program, op) : 0;
-}
-
-static uint32_t count_units(const struct exec_program *program, const struct exec_op *op)
-{
-    if (op->kind == EXEC_MATMUL) {
-        return count_rounded(program, op) + program->slots[op->out].n_cols;
-    }
-    if (op->kind == EXEC_ATTEND) {
-        return op->n_heads * program->batch.n_rows;
-    }
-    if (op->kind == EXEC_CONV || op->kind == EXEC_DELTA) {
-        return cpu_state_units(program, op);
-    }
-    return exec_op_rows(program, op);
-}
-
-/* Returns the work of unit @unit in multiply-adds or their equivalent. */
-static uint64_t unit_work(const struct exec_program *program, const struct exec_op *op, uint32_t unit)
-{
-    if (op->kind == EXEC_MATMUL) {
-        return unit < count_rounded(program, op) ? op->weight->n_cols * CPU_WORK_OF_A_COLUMN
-                                                 : op->weight->n_cols * exec_op_rows(program, op);
-    }
-    if (op->kind == EXEC_ATTEND) {
-        uint64_t n_seen = program->batch.positions[unit % program->batch.n_rows] + UINT64_C(1);
-
-        return (op->window ? num_min(n_seen, op->window) : n_seen) * op->head_dim * 2;
-    }
-    if (op->kind == EXEC_CONV || op->kind == EXEC_DELTA) {
-        return cpu_state_work(program, op, unit);
-    }
-    return (uint64_t)program->slots[op->kind == EXEC_STORE ? op->in : op->out].n_cols * CPU_WORK_OF_A_COLUMN;
+    return cpu_stage_rows(run->program, run->part.op, run->part.stage);
 }
 
 /* Returns the units, from the one under the cursor on, that may go into one part. */
-static uint32_t count_joinable(const struct exec_program *program, const struct exec_op *op)
+static uint32_t count_joinable(const struct run *run)
 {
-    uint32_t n_rounded = count_rounded(program, op);
+    const struct exec_program *program = run->program;
+    const struct exec_op *main = cpu_main_op(run->part.op, run->part.stage);
+    uint32_t n_rows = count_rows(run);
 
-    if (program->unit < n_rounded) {
-        return n_rounded - program->unit;
+    if (run->part.by_rows) {
+        return n_rows - program->unit;
     }
-    if (op->kind == EXEC_DELTA) {
-        return cpu_chunk_units(program, op) - program->unit % cpu_chunk_units(program, op);
+    if (main->kind == EXEC_DELTA) {
+        uint32_t n_chunk = cpu_chunk_units(program, main);
+
+        return n_chunk - run->part.first % n_chunk;
     }
-    return count_units(program, op) - program->unit;
+    return cpu_stage_units(program, run->part.op, run->part.stage) - program->unit;
 }
 
-/* The size of a part. */
-struct take {
-    uint32_t n; /* units */
-    uint64_t work;
-    uint32_t grain; /* for the pool */
-};
-
-/* Takes units worth @most of work, at least one; without a bound, at least a grain for each worker. */
-static struct take take_units(const struct cpu *cpu, const struct exec_program *program, const struct exec_op *op,
-                              uint64_t most, bool is_bound)
+static uint64_t unit_work(const struct run *run, uint32_t unit)
 {
-    bool has_panels = op->kind == EXEC_MATMUL && program->unit >= count_rounded(program, op);
-    uint32_t n_workers = pool_n_workers(cpu->pool);
-    uint32_t grain = has_panels ? KERN_ROW_GRAIN : 1;
-    uint32_t least = is_bound ? 1 : grain * n_workers;
-    uint32_t n_joinable = count_joinable(program, op);
-    struct take take = { .grain = 1 };
+    return run->part.by_rows ? cpu_row_work(run->program, run->part.op, run->part.stage)
+                             : cpu_unit_work(run->program, run->part.op, run->part.stage, unit);
+}
 
-    if (op->kind == EXEC_ATTEND || op->kind == EXEC_DELTA) {
-        while (take.n < n_joinable && (take.work < most || take.n < least)) {
-            take.work += unit_work(program, op, program->unit + take.n++);
+/* Returns true if the units of the part differ in their work so much that each is looked at. */
+static bool is_uneven(const struct run *run)
+{
+    const struct exec_op *main = cpu_main_op(run->part.op, run->part.stage);
+
+    return !run->part.by_rows && (main->kind == EXEC_ATTEND || main->kind == EXEC_DELTA);
+}
+
+/* Takes units worth @most of work, at least one; without a bound, at least @grain for each worker. */
+static void take_units(struct run *run, uint64_t most, uint32_t grain)
+{
+    uint32_t least = run->is_bound ? 1 : grain * pool_n_workers(run->cpu->pool);
+    uint32_t n_joinable = count_joinable(run);
+
+    if (is_uneven(run)) {
+        run->n = 0;
+        run->work = 0;
+        while (run->n < n_joinable && (run->work < most || run->n < least)) {
+            run->work += unit_work(run, run->part.first + run->n++);
         }
-        return take;
+        return;
     }
-    take.work = unit_work(program, op, program->unit);
-    take.n = (uint32_t)num_min(num_max(most / take.work, least), n_joinable);
-    if (has_panels && take.n >= grain * n_workers) {
-        take.n = take.n < n_joinable ? take.n / grain * grain : take.n;
-        take.grain = grain;
-    } else if (has_panels) {
-        take.grain = (uint32_t)num_div_up(take.n, n_workers);
+    run->work = unit_work(run, run->part.first);
+    run->n = (uint32_t)num_min(num_max(most / run->work, least), n_joinable);
+    if (run->n > grain && run->n < n_joinable) {
+        run->n = run->n / grain * grain;
     }
-    take.work *= take.n;
-    return take;
+    run->work *= run->n;
 }
 
-static void run_piece(void *ctx, uint32_t first, uint32_t n, uint32_t worker)
+/* Returns the grain of the part for the pool: whole panels of weight rows if there are enough for all workers, and no
+ * piece so small that a barrier costs more. */
+static uint32_t grain_of(const struct run *run, uint32_t panel)
 {
-    const struct cpu_part *part = ctx;
+    uint64_t least = num_div_up(PIECE_US * (uint64_t)*run->speed * run->n, run->work);
+    uint32_t share = (uint32_t)num_div_up(run->n, pool_n_workers(run->cpu->pool));
 
-    cpu_run_units(part, part->first + first, n);
+    if (share >= panel) {
+        least = num_div_up(least, panel) * panel;
+    } else {
+        least = num_max(least, panel > 1 ? share : 1);
+    }
+    return (uint32_t)num_min(least, run->n);
 }
 
-/* Returns the measured speed of the part under the cursor. */
-static uint32_t *speed_of(struct cpu *cpu, const struct exec_program *program, const struct exec_op *op)
+/* Returns the measured speed of the part. */
+static uint32_t *speed_of(const struct run *run)
 {
-    if (op->kind != EXEC_MATMUL || program->unit < count_rounded(program, op)) {
-        return &cpu->speeds[op->kind];
+    const struct exec_op *main = cpu_main_op(run->part.op, run->part.stage);
+
+    if (run->part.by_rows) {
+        return &run->cpu->speeds[run->part.op->kind];
     }
-    return &cpu->speeds[EXEC_OP_COUNT + 2 * op->weight->type + (exec_op_rows(program, op) > ROWS_FEW)];
+    if (main->kind != EXEC_MATMUL) {
+        return &run->cpu->speeds[main->kind];
+    }
+    return &run->cpu->speeds[EXEC_OP_COUNT + 2 * main->weight->type + (exec_op_rows(run->program, main) > ROWS_FEW)];
 }
 
 /* Learns from a part of @work that took @took_us. A lower speed counts at once, but at most as half the old one, since
@@ -137,44 +140,95 @@ static void learn(uint32_t *speed, uint64_t work, uint64_t took_us)
     }
 }
 
-/* Runs a part of at most @most_ns of the op under the cursor. Returns the estimated time. */
-static uint64_t run_part(struct cpu *cpu, struct exec_program *program, uint64_t most_ns, bool is_bound)
+static void run_piece(void *ctx, uint32_t first, uint32_t n, uint32_t worker)
 {
-    const struct exec_op *op = &program->ops[program->op];
-    const struct cpu_plan *plan = program->private;
-    uint32_t n_rounded = count_rounded(program, op);
-    uint32_t *speed = speed_of(cpu, program, op);
-    struct take take = take_units(cpu, program, op, most_ns * *speed / 1000, is_bound);
-    uint64_t estimated_ns = take.work * 1000 / *speed;
-    uint64_t began_us = clock_mono_us();
-    bool rounds = program->unit < n_rounded;
-    struct cpu_part part = { .cpu = cpu,
-                             .program = program,
-                             .op = op,
-                             .plan = &plan->ops[program->op],
-                             .rounds = rounds,
-                             .first = program->unit - (rounds ? 0 : n_rounded) };
+    const struct cpu_part *part = ctx;
 
-    pool_run(cpu->pool, run_piece, &part, take.n, take.grain);
-    program->figures.weight_bytes += op->kind == EXEC_MATMUL && !rounds ? take.n * op->weight->row_bytes : 0;
-    learn(speed, take.work, clock_mono_us() - began_us);
-    exec_advance(program, take.n, program->unit + take.n == count_units(program, op));
-    return estimated_ns;
+    cpu_run_units(part, part->first + first, n);
+}
+
+/* Begins the part under the cursor, of at most @most_ns. */
+static void begin_part(struct run *run, uint64_t most_ns, struct pool_op *ret_op)
+{
+    const struct exec_program *program = run->program;
+    uint32_t n_rows, panel;
+
+    run->part.op = &program->ops[program->op];
+    run->part.stage = cpu_stage_of(program);
+    n_rows = count_rows(run);
+    run->part.by_rows = program->unit < n_rows;
+    run->part.first = program->unit - (run->part.by_rows ? 0 : n_rows);
+    run->speed = speed_of(run);
+    panel = !run->part.by_rows && cpu_main_op(run->part.op, run->part.stage)->kind == EXEC_MATMUL ? KERN_ROW_GRAIN : 1;
+    take_units(run, most_ns * *run->speed / 1000, panel);
+    run->estimated_ns += run->work * 1000 / *run->speed;
+    run->is_running = true;
+    *ret_op = (struct pool_op){ .fn = run_piece, .ctx = &run->part, .n_items = run->n, .grain = grain_of(run, panel) };
+}
+
+/* Returns the bytes of weights that the part has read. */
+static uint64_t weight_bytes(const struct run *run)
+{
+    const struct cpu_stage *stage = run->part.stage;
+    uint64_t n_bytes = 0;
+
+    if (run->part.by_rows || stage->n_main_ops == 0 || cpu_main_op(run->part.op, stage)->kind != EXEC_MATMUL) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < stage->n_main_ops; i++) {
+        struct cpu_span span = cpu_stage_span(run->program, run->part.op, stage, i, run->part.first, run->n);
+
+        n_bytes += span.n * span.op->weight->row_bytes;
+    }
+    return n_bytes;
+}
+
+static void end_part(struct run *run)
+{
+    struct exec_program *program = run->program;
+    uint64_t now_us = clock_mono_us();
+    bool is_last = program->unit + run->n == cpu_stage_units(program, run->part.op, run->part.stage);
+
+    program->figures.weight_bytes += weight_bytes(run);
+    learn(run->speed, run->work, now_us - run->began_us);
+    exec_advance(program, run->n, is_last ? cpu_stage_ops(run->part.stage) : 0, (now_us - run->began_us) * 1000);
+    run->began_us = now_us;
+    run->is_running = false;
+}
+
+static bool next_part(void *owner, struct pool_op *ret_op)
+{
+    struct run *run = owner;
+    bool is_first = !run->is_running;
+
+    if (run->is_running) {
+        end_part(run);
+    }
+    if (run->n_parts == 0 || (!is_first && run->estimated_ns >= run->most_ns / 2) || !exec_is_left(run->program)) {
+        return false;
+    }
+    run->n_parts--;
+    begin_part(run, run->most_ns - run->estimated_ns, ret_op);
+    return true;
 }
 
 int cpu_submit(struct exec_program *program, uint32_t n_parts, uint32_t bound_us, uint64_t *ret_ticket)
 {
     struct cpu *cpu = program->exec->private;
-    uint8_t phase = exec_phase(program);
-    uint64_t most_ns = (bound_us ? bound_us : BOUND_US) * UINT64_C(1000);
-    uint64_t estimated_ns = 0;
     uint64_t began_us = clock_mono_us();
+    struct run run = {
+        .cpu = cpu,
+        .program = program,
+        .n_parts = n_parts,
+        .most_ns = (bound_us ? bound_us : BOUND_US) * UINT64_C(1000),
+        .is_bound = bound_us > 0,
+        .part = { .cpu = cpu, .program = program },
+        .began_us = began_us,
+    };
 
-    do {
-        estimated_ns += run_part(cpu, program, most_ns - estimated_ns, bound_us > 0);
-    } while (--n_parts > 0 && estimated_ns < most_ns / 2 && exec_is_left(program) && exec_phase(program) == phase);
-    program->figures.estimated_ns = estimated_ns;
-    program->figures.device_ns = (clock_mono_us() - began_us) * 1000;
+    pool_chain(cpu->pool, next_part, &run);
+    program->figures.estimated_ns = run.estimated_ns;
+    program->figures.device_ns = (run.began_us - began_us) * 1000;
     *ret_ticket = ++cpu->n_tickets;
     return 0;
 }

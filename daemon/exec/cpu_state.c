@@ -64,11 +64,10 @@ uint64_t cpu_state_work(const struct exec_program *program, const struct exec_op
     return n_rows * op->head_dim * (program->slots[op->out].n_cols / op->n_heads) * 4 + 1;
 }
 
-void cpu_run_conv(const struct cpu_part *part, uint32_t first, uint32_t n)
+void cpu_run_conv(const struct cpu_part *part, const struct exec_op *op, uint32_t first, uint32_t n)
 {
     const struct exec_program *program = part->program;
     const struct cpu_plan *plan = program->private;
-    const struct exec_op *op = part->op;
     const struct kern_conv conv = {
         .runs = plan->runs,
         .n_runs = plan->n_runs,
@@ -86,11 +85,10 @@ void cpu_run_conv(const struct cpu_part *part, uint32_t first, uint32_t n)
     part->cpu->kern.conv(&conv, at, (uint32_t)num_min(n * CHANNELS, conv.n_channels - at));
 }
 
-void cpu_run_delta(const struct cpu_part *part, uint32_t first, uint32_t n)
+void cpu_run_delta(const struct cpu_part *part, const struct exec_op *op, uint32_t first, uint32_t n)
 {
     const struct exec_program *program = part->program;
     const struct cpu_plan *plan = program->private;
-    const struct exec_op *op = part->op;
     uint32_t chunk = first / cpu_chunk_units(program, op);
     uint32_t n_out = program->slots[op->out].n_cols;
     const struct kern_delta delta = {

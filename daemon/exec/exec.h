@@ -61,7 +61,7 @@ struct exec_facts {
     const char *backend;    /* "cpu" */
     const char *set;        /* "avx2"; "" where there are no kernels to choose */
     const char *arithmetic; /* how quantised weights meet activations: "q8a", "float" */
-    uint32_t n_threads;
+    const char *threads;    /* a sentence for people: how many, on which cores, and why. NULL where there are none */
 };
 
 void exec_facts(const struct exec *exec, struct exec_facts *ret_facts);
@@ -190,7 +190,7 @@ enum exec_gate {
 
 struct exec_op {
     enum exec_op_kind kind;
-    uint8_t phase;                 /* the recorder's own tag, returned by exec_phase() */
+    uint8_t phase;                 /* the recorder's own tag, below EXEC_PHASES, by which time is told */
     uint32_t in;                   /* slots */
     uint32_t in2;                  /* STORE, GLU, ADD; DELTA: decay inputs, one column a value head */
     uint32_t in3;                  /* DELTA: learning rates, one column a value head */
@@ -212,6 +212,8 @@ struct exec_op {
     uint32_t window;               /* ATTEND: positions that a row sees, its own included; 0: all up to it */
     enum exec_gate gate;           /* GLU */
 };
+
+#define EXEC_PHASES 8
 
 #define EXEC_SCRATCHES 2 /* a run may be suspended while another one goes on */
 
@@ -261,14 +263,10 @@ int exec_bind(struct exec_program *program, const struct exec_batch *batch);
 /* Returns false once the cursor has passed the last part. */
 bool exec_is_left(const struct exec_program *program);
 
-/* Returns the phase tag of the op under the cursor. Parts must be left. */
-uint8_t exec_phase(const struct exec_program *program);
-
 /*
- * Queues the next @n_parts parts, at least one unit of work. Queues fewer at the end of a phase, and no more than are
- * estimated to take @bound_us together (0: as many as the backend finds good, below 20 ms). The speed of parts is
- * measured as they run, so parts that took too long are cut finer the next time; no bit depends on it. Only one
- * submission may be outstanding.
+ * Queues the next @n_parts parts or fewer, at least one unit of work, and no more than are estimated to take @bound_us
+ * together (0: as many as the backend finds good, below 20 ms). The speed of parts is measured as they run, so parts
+ * that took too long are cut finer the next time; no bit depends on it. Only one submission may be outstanding.
  */
 int exec_submit(struct exec_program *program, uint32_t n_parts, uint32_t bound_us, uint64_t *ret_ticket);
 
@@ -296,7 +294,9 @@ struct exec_figures {
     uint64_t n_parts;      /* run since exec_bind() */
     uint64_t estimated_ns; /* of the last submission, by the measured speed of such parts; 0: unknown */
     uint64_t device_ns; /* that the device worked for the last submission; it may have waited longer for the device */
-    uint64_t weight_bytes; /* read by matrix products since exec_bind(), each time they were read */
+    uint64_t
+        phase_ns[EXEC_PHASES]; /* that the device worked since exec_bind(), by the tag of the op that began a part */
+    uint64_t weight_bytes;     /* read by matrix products since exec_bind(), each time they were read */
 };
 
 /* Reads the figures. What a submission took is known once it was waited for. */

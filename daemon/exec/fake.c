@@ -189,7 +189,7 @@ static void close_fake(struct exec *exec)
 
 static void facts(const struct exec *exec, struct exec_facts *ret_facts)
 {
-    *ret_facts = (struct exec_facts){ .backend = "fake", .set = "", .arithmetic = "scripted", .n_threads = 1 };
+    *ret_facts = (struct exec_facts){ .backend = "fake", .set = "", .arithmetic = "scripted" };
 }
 
 static bool may_import(const struct exec *exec, uint32_t type)
@@ -385,11 +385,11 @@ static void run_matmul(struct exec_program *program, const struct exec_op *op)
 static int submit(struct exec_program *program, uint32_t n_parts, uint32_t bound_us, uint64_t *ret_ticket)
 {
     struct fake *fake = program->exec->private;
-    uint8_t phase = exec_phase(program);
+    uint8_t phase = program->ops[program->op].phase;
     uint64_t began_us = clock_mono_us();
 
     fake->waited_us = 0;
-    for (uint32_t i = 0; i < n_parts && exec_is_left(program) && exec_phase(program) == phase; i++) {
+    for (uint32_t i = 0; i < n_parts && exec_is_left(program) && program->ops[program->op].phase == phase; i++) {
         const struct exec_op *op = &program->ops[program->op];
 
         if (op->kind == EXEC_EMBED) {
@@ -397,9 +397,10 @@ static int submit(struct exec_program *program, uint32_t n_parts, uint32_t bound
         } else if (op->kind == EXEC_MATMUL) {
             run_matmul(program, op);
         }
-        exec_advance(program, 0, true);
+        exec_advance(program, 0, 1, 0);
     }
     program->figures.device_ns = (clock_mono_us() - began_us - fake->waited_us) * 1000;
+    program->figures.phase_ns[phase] += program->figures.device_ns;
     *ret_ticket = ++fake->n_tickets;
     return 0;
 }

@@ -307,7 +307,7 @@ static const char *check_same_width(const struct exec_program *program, const st
 static const char *check_op(const struct exec_program *program, const struct exec_op *op)
 {
     unsigned needs = op_rows[op->kind].needs;
-    const char *wrong = check_reads(program, op, needs);
+    const char *wrong = op->phase < EXEC_PHASES ? check_reads(program, op, needs) : "is of no known phase";
 
     if (!wrong) {
         wrong = check_rows(program, op, needs);

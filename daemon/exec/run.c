@@ -95,18 +95,14 @@ bool exec_is_left(const struct exec_program *program)
     return program->is_bound && program->op < program->n_ops;
 }
 
-uint8_t exec_phase(const struct exec_program *program)
+void exec_advance(struct exec_program *program, uint32_t n_units, uint32_t n_ops, uint64_t device_ns)
 {
     assert(exec_is_left(program));
-    return program->ops[program->op].phase;
-}
-
-void exec_advance(struct exec_program *program, uint32_t n_units, bool op_done)
-{
     program->figures.n_parts++;
+    program->figures.phase_ns[program->ops[program->op].phase] += device_ns;
     program->unit += n_units;
-    if (op_done) {
-        program->op++;
+    if (n_ops > 0) {
+        program->op += n_ops;
         program->unit = 0;
         skip_empty(program);
     }

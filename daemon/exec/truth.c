@@ -15,7 +15,10 @@ static void facts(const struct exec *exec, struct exec_facts *ret_facts)
     const struct cpu *cpu = exec->private;
 
     *ret_facts = (struct exec_facts){
-        .backend = "truth", .set = cpu->kern.name, .arithmetic = "float", .n_threads = pool_n_workers(cpu->pool)
+        .backend = "truth",
+        .set = cpu->kern.name,
+        .arithmetic = "float",
+        .threads = cpu->threads,
     };
 }
 

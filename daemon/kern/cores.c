@@ -4,7 +4,7 @@
  * A process is in one group of the unified tree (version 2: a line "0::/path") and may be in one of the cpu
  * controller's tree (version 1: "4:cpu,cpuacct:/path"). In a container the path is often one that only the host
  * sees; then the walk upwards from it still ends at the group that is mounted here. A file that can't be read sets no
- * limit.
+ * limit, and one capacity that can't be read makes all equal.
  */
 #include "kern/cores.h"
 
@@ -12,14 +12,11 @@
 
 #include <fcntl.h>
 #include <limits.h>
-#include <sched.h>
-#include <stdbool.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define CPUS_MAX 8192 /* the most that a kernel can be built for */
 
 /* Reads the beginning of a small file as text. */
 static bool read_text(const char *path, char *text, size_t cap)
@@ -178,18 +175,139 @@ uint32_t cores_quota(const char *root)
     return min;
 }
 
-uint32_t cores_count(void)
-{
-    cpu_set_t sets[CPUS_MAX / CPU_SETSIZE];
-    uint32_t quota = cores_quota("");
-    int n;
+/* ---- capacities ---- */
 
-    if (sched_getaffinity(0, sizeof(sets), sets) != 0) {
-        return 1;
+static bool has(const struct cores_set *set, uint32_t cpu)
+{
+    return CPU_ISSET_S(cpu, sizeof(*set), set->words);
+}
+
+static void put(struct cores_set *set, uint32_t cpu)
+{
+    CPU_SET_S(cpu, sizeof(*set), set->words);
+}
+
+/* Returns the capacity of core @cpu; 0: unknown. */
+static uint32_t capacity_of(const char *root, uint32_t cpu)
+{
+    char path[PATH_MAX];
+    char text[32];
+    long capacity;
+
+    snprintf(path, sizeof(path), "%s/sys/devices/system/cpu/cpu%u/cpu_capacity", root, cpu);
+    if (!read_text(path, text, sizeof(text))) {
+        return 0;
     }
-    n = CPU_COUNT_S(sizeof(sets), sets);
-    if (n < 1) {
-        return 1;
+    capacity = strtol(text, NULL, 10);
+    return capacity > 0 && capacity <= INT_MAX ? (uint32_t)capacity : 0;
+}
+
+/* Returns the largest capacity among @set, at most @most; 0: unknown of one, or there is none. */
+static uint32_t largest(const struct cores_set *set, const char *root, uint32_t most)
+{
+    uint32_t top = 0;
+
+    for (uint32_t cpu = 0; cpu < CORES_MAX; cpu++) {
+        uint32_t capacity = has(set, cpu) ? capacity_of(root, cpu) : 0;
+
+        if (has(set, cpu) && capacity == 0) {
+            return 0;
+        }
+        top = capacity <= most && capacity > top ? capacity : top;
     }
-    return (uint32_t)n < quota ? (uint32_t)n : quota;
+    return top;
+}
+
+/* Chooses those of @allowed with a capacity of at least @least. */
+static void choose(struct cores *cores, const char *root, const struct cores_set *allowed, uint32_t least)
+{
+    memset(&cores->chosen, 0, sizeof(cores->chosen));
+    memset(&cores->left, 0, sizeof(cores->left));
+    for (uint32_t cpu = 0; cpu < CORES_MAX; cpu++) {
+        if (has(allowed, cpu)) {
+            put(least == 0 || capacity_of(root, cpu) >= least ? &cores->chosen : &cores->left, cpu);
+        }
+    }
+    cores->n_chosen = (uint32_t)CPU_COUNT_S(sizeof(cores->chosen), cores->chosen.words);
+    cores->n_left = (uint32_t)CPU_COUNT_S(sizeof(cores->left), cores->left.words);
+}
+
+void cores_choose(struct cores *ret_cores, const char *root, const struct cores_set *allowed, uint32_t n_threads)
+{
+    struct cores_set own = { 0 };
+    uint32_t least;
+
+    if (!allowed && sched_getaffinity(0, sizeof(own), own.words) != 0) {
+        memset(&own, 0, sizeof(own));
+    }
+    allowed = allowed ? allowed : &own;
+    *ret_cores = (struct cores){ .quota = cores_quota(root) };
+    least = largest(allowed, root, UINT32_MAX);
+    least = least / 2 + least % 2;
+    choose(ret_cores, root, allowed, least);
+    while (n_threads > ret_cores->n_chosen && ret_cores->n_left > 0) {
+        least = largest(allowed, root, least - 1);
+        choose(ret_cores, root, allowed, least);
+    }
+    ret_cores->n_at_once = ret_cores->n_chosen > 0 ? ret_cores->n_chosen : 1;
+    ret_cores->n_at_once = ret_cores->n_at_once < ret_cores->quota ? ret_cores->n_at_once : ret_cores->quota;
+    ret_cores->n_threads = n_threads > 0 ? n_threads : ret_cores->n_at_once;
+}
+
+void cores_bind(const struct cores *cores, pthread_t thread)
+{
+    if (cores->n_left > 0) {
+        pthread_setaffinity_np(thread, sizeof(cores->chosen), cores->chosen.words);
+    }
+}
+
+/* ---- words ---- */
+
+__attribute__((format(printf, 3, 4))) static void append(char *text, size_t cap, const char *format, ...)
+{
+    const size_t n = strlen(text);
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text + n, cap - n, format, args);
+    va_end(args);
+}
+
+/* Appends "0-3,6". */
+static void append_set(char *text, size_t cap, const struct cores_set *set)
+{
+    const char *comma = "";
+
+    for (uint32_t cpu = 0; cpu < CORES_MAX; cpu++) {
+        uint32_t last = cpu;
+
+        if (!has(set, cpu)) {
+            continue;
+        }
+        while (last + 1 < CORES_MAX && has(set, last + 1)) {
+            last++;
+        }
+        append(text, cap, "%s%u", comma, cpu);
+        if (last > cpu) {
+            append(text, cap, "-%u", last);
+        }
+        comma = ",";
+        cpu = last;
+    }
+}
+
+void cores_describe(const struct cores *cores, char *text, size_t cap)
+{
+    text[0] = '\0';
+    append(text, cap, "%u %s on %s ", cores->n_threads, cores->n_threads == 1 ? "thread" : "threads",
+           cores->n_chosen == 1 ? "core" : "cores");
+    append_set(text, cap, &cores->chosen);
+    if (cores->n_left > 0) {
+        append(text, cap, "; %u slower %s (", cores->n_left, cores->n_left == 1 ? "core" : "cores");
+        append_set(text, cap, &cores->left);
+        append(text, cap, ") %s left to others", cores->n_left == 1 ? "is" : "are");
+    }
+    if (cores->quota < cores->n_chosen) {
+        append(text, cap, "; the control group's quota allows %u at once", cores->quota);
+    }
 }

@@ -106,6 +106,7 @@ static void attend(struct builder *builder, const struct slots *slots, const str
     builder_matmul(builder, slots->q_gates, at->normed, layer->q, NULL);
     builder_matmul(builder, at->k, at->normed, layer->k, NULL);
     builder_matmul(builder, at->v, at->normed, layer->v, NULL);
+    builder->phase = STEP_ATTEND;
     unzip(builder, at->q, slots->q_gates, 0);
     unzip(builder, slots->gates, slots->q_gates, 1);
     builder_norm_heads(builder, layer);

@@ -111,12 +111,14 @@ void builder_qkv(struct builder *builder, const struct arch_layer *layer)
 
 void builder_norm_heads(struct builder *builder, const struct arch_layer *layer)
 {
+    builder->phase = STEP_ATTEND;
     builder_norm(builder, builder->at.q, builder->at.q, layer->q_norm);
     builder_norm(builder, builder->at.k, builder->at.k, layer->k_norm);
 }
 
 void builder_rotate(struct builder *builder, enum exec_pairs pairs)
 {
+    builder->phase = STEP_ATTEND;
     rope(builder, builder->at.q, builder->source->params->n_heads, pairs);
     rope(builder, builder->at.k, builder->source->params->n_kv_heads, pairs);
 }

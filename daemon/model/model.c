@@ -93,7 +93,7 @@ static int open_backend(struct model *model, const struct model_setup *setup, st
         return r < 0 ? err_up(r) : MODEL_REFUSED;
     }
     exec_facts(model->exec, &facts);
-    model->facts.n_threads = facts.n_threads;
+    snprintf(model->facts.threads, sizeof(model->facts.threads), "%s", facts.threads ? facts.threads : "");
     snprintf(model->facts.backend, sizeof(model->facts.backend), "%s%s%s", facts.backend, *facts.set ? "/" : "",
              facts.set);
     snprintf(model->facts.numerics, sizeof(model->facts.numerics), "%d/%s/%s/kv-%s", NUMERICS_VERSION, facts.backend,

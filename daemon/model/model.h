@@ -60,8 +60,8 @@ struct model_facts {
     uint32_t kv_token_bytes;
     uint32_t n_pages;
     uint64_t weight_bytes; /* mapped and copied */
-    uint32_t n_threads;
-    uint32_t n_decode; /* tokens that a decode samples at most; 1: it drafts nothing */
+    uint32_t n_decode;     /* tokens that a decode samples at most; 1: it drafts nothing */
+    char threads[256];     /* how many, on which cores, and why; "" where there are none */
 };
 
 void model_facts(const struct model *model, struct model_facts *ret_facts);

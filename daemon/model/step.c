@@ -36,6 +36,8 @@ static const uint32_t moves[STEP_STATE_COUNT] = {
 };
 #undef TO
 
+_Static_assert(STEP_SAMPLE <= EXEC_PHASES, "a phase of a program is a tag of its ops");
+
 static void move(struct step *step, enum step_state to)
 {
     bool is_legal = moves[step->state] & (1u << to);
@@ -339,7 +341,6 @@ static void adapt(const struct model *model, struct step *step, uint64_t device_
 static int run_parts(struct model *model, struct step *step, uint64_t *waited_us)
 {
     struct exec_program *program = step->program->exec;
-    uint8_t phase = exec_phase(program);
     uint64_t began_us = clock_mono_us();
     struct exec_figures figures;
     uint64_t ticket;
@@ -362,7 +363,9 @@ static int run_parts(struct model *model, struct step *step, uint64_t *waited_us
     device_us = num_min(figures.device_ns / 1000, took_us);
     model->pace.device_us = device_us;
     model->pace.estimated_us = figures.estimated_ns / 1000;
-    step->report.phase_us[phase] += (uint32_t)device_us;
+    for (uint32_t phase = 0; phase < STEP_SAMPLE; phase++) {
+        step->report.phase_us[phase] = (uint32_t)(figures.phase_ns[phase] / 1000);
+    }
     *waited_us += took_us - device_us;
     adapt(model, step, device_us);
     return 0;

@@ -27,7 +27,7 @@ static void gather_process(struct checkup *checkup)
 
     kern_choose(&ops, cpu_detect());
     uname(&checkup->kernel);
-    checkup->n_cores = cores_count();
+    cores_choose(&checkup->cores, "", NULL, 0);
     checkup->kernels = ops.name;
     checkup->memlock_bytes = UINT64_MAX;
     if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {

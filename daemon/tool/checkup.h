@@ -7,6 +7,7 @@
 #define SOTTO_TOOL_CHECKUP_H
 
 #include "drm/choice.h"
+#include "kern/cores.h"
 #include "memory/memory.h"
 #include "tool/probe.h"
 #include <sys/utsname.h>
@@ -16,7 +17,7 @@
 struct checkup {
     bool is_machine; /* not a recorded one: limits, processor and kernel are known */
     struct utsname kernel;
-    uint32_t n_cores;       /* available to our processes */
+    struct cores cores;     /* of an engine that no policy gives others */
     const char *kernels;    /* set of CPU kernels: "avx2", "scalar" */
     uint64_t memlock_bytes; /* UINT64_MAX: no limit */
     bool has_systemd;

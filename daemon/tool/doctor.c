@@ -23,11 +23,13 @@ static const struct arg_row rows[] = {
 static void show_machine(const struct checkup *checkup)
 {
     char text[TOOL_BYTES];
+    char cores[CORES_TEXT];
 
     puts("machine");
     if (checkup->is_machine) {
-        printf("    %s %s, %s; %u cores available, CPU kernels: %s\n", checkup->kernel.sysname, checkup->kernel.release,
-               checkup->kernel.machine, checkup->n_cores, checkup->kernels);
+        printf("    %s %s, %s\n", checkup->kernel.sysname, checkup->kernel.release, checkup->kernel.machine);
+        cores_describe(&checkup->cores, cores, sizeof(cores));
+        printf("    CPU kernels: %s, %s\n", checkup->kernels, cores);
         printf("    %s; memory lock limit: %s\n", checkup->has_systemd ? "systemd" : "no systemd",
                checkup->memlock_bytes == UINT64_MAX ? "none" : tool_bytes(checkup->memlock_bytes, text));
     } else {
@@ -230,7 +232,7 @@ static json_t *json_of(const struct checkup *checkup)
     }
     if (checkup->is_machine) {
         json_object_set_new(object, "kernel", json_string(checkup->kernel.release));
-        json_object_set_new(object, "cores", json_integer(checkup->n_cores));
+        json_object_set_new(object, "cores", json_integer(checkup->cores.n_threads));
         json_object_set_new(object, "cpu_kernels", json_string(checkup->kernels));
         json_object_set_new(object, "systemd", json_boolean(checkup->has_systemd));
     }

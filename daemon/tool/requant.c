@@ -42,13 +42,15 @@ struct requant {
 int requant_create(struct requant **ret_requant)
 {
     cleanup(requant_destroyp) struct requant *requant = mem_calloc(MEM_SCRATCH, 1, sizeof(*requant));
+    struct cores cores;
     int r;
 
     if (!requant) {
         return err_new(-ENOMEM);
     }
     kern_choose(&requant->kern, cpu_detect());
-    r = pool_create(&requant->pool, &(struct pool_setup){ .n_workers = 0 });
+    cores_choose(&cores, "", NULL, 0);
+    r = pool_create(&requant->pool, &cores);
     if (r) {
         return err_up(r);
     }

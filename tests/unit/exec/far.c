@@ -78,7 +78,7 @@ static void close_far(struct exec *exec)
 
 static void facts(const struct exec *exec, struct exec_facts *ret_facts)
 {
-    *ret_facts = (struct exec_facts){ .backend = "far", .set = "", .arithmetic = "q8a", .n_threads = 1 };
+    *ret_facts = (struct exec_facts){ .backend = "far", .set = "", .arithmetic = "q8a" };
 }
 
 /* ---- memory ---- */

@@ -140,11 +140,13 @@ END_TEST
 
 START_TEST(threads_follow_the_affinity_mask)
 {
+    struct cores cores;
     cpu_set_t set;
 
     ck_assert_int_eq(sched_getaffinity(0, sizeof(set), &set), 0);
-    ck_assert_uint_ge(cores_count(), 1);
-    ck_assert_uint_le(cores_count(), (uint32_t)CPU_COUNT(&set));
+    cores_choose(&cores, "", NULL, 0);
+    ck_assert_uint_ge(cores.n_threads, 1);
+    ck_assert_uint_le(cores.n_threads, (uint32_t)CPU_COUNT(&set));
     for (int cpu = 0, kept = 0; cpu < CPU_SETSIZE; cpu++) {
         if (CPU_ISSET(cpu, &set) && kept++ > 0) {
             CPU_CLR(cpu, &set);
@@ -152,7 +154,110 @@ START_TEST(threads_follow_the_affinity_mask)
     }
     ck_assert_int_eq(sched_setaffinity(0, sizeof(set), &set), 0);
 
-    ck_assert_uint_eq(cores_count(), 1);
+    cores_choose(&cores, "", NULL, 0);
+
+    ck_assert_uint_eq(cores.n_threads, 1);
+    ck_assert_uint_eq(cores.n_at_once, 1);
+}
+END_TEST
+
+/* A machine of eight cores, of which some are named by their capacity. */
+static void make_cores(struct machine *machine, const char *const capacities[8], struct cores_set *ret_all)
+{
+    char path[128];
+
+    make(machine);
+    memset(ret_all, 0, sizeof(*ret_all));
+    for (uint32_t i = 0; i < 8; i++) {
+        CPU_SET_S(i, sizeof(*ret_all), ret_all->words);
+        snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/cpu_capacity", i);
+        if (capacities[i]) {
+            put(machine, path, capacities[i]);
+        }
+    }
+}
+
+static const struct cores_row {
+    const char *capacities[8];
+    const char *quota; /* cpu.max */
+    uint32_t n_wanted;
+    uint32_t n_at_once;
+    const char *text;
+} cores_rows[] = {
+    { { NULL }, NULL, 0, 8, "8 threads on cores 0-7" },
+    { { NULL }, NULL, 3, 8, "3 threads on cores 0-7" },
+    { { NULL }, "250000 100000\n", 0, 2, "2 threads on cores 0-7; the control group's quota allows 2 at once" },
+    { { "400\n", "400\n", "400\n", "400\n", "1024\n", "1024\n", "1024\n", "1024\n" },
+      NULL,
+      0,
+      4,
+      "4 threads on cores 4-7; 4 slower cores (0-3) are left to others" },
+    { { "1024\n", "400\n", "870\n", "512\n", "1024\n", "511\n", "511\n", "870\n" },
+      NULL,
+      0,
+      5,
+      "5 threads on cores 0,2-4,7; 3 slower cores (1,5-6) are left to others" },
+    { { "1024\n", "400\n", "870\n", "512\n", "1024\n", "511\n", "511\n", "870\n" },
+      NULL,
+      6,
+      7,
+      "6 threads on cores 0,2-7; 1 slower core (1) is left to others" },
+    { { "1024\n", "400\n", "870\n", "512\n", "1024\n", "511\n", "511\n", "870\n" },
+      NULL,
+      9,
+      8,
+      "9 threads on cores 0-7" },
+    { { "1024\n", "1024\n", "1024\n", "1024\n", "400\n", "400\n", "400\n", NULL },
+      NULL,
+      0,
+      8,
+      "8 threads on cores 0-7" },
+    { { "1024\n", "1024\n", "nonsense", "1024\n", "400\n", "400\n", "400\n", "400\n" },
+      NULL,
+      0,
+      8,
+      "8 threads on cores 0-7" },
+    { { "400\n", "400\n", "400\n", "400\n", "1024\n", "1024\n", "1024\n", "1024\n" },
+      "100000 100000\n",
+      0,
+      1,
+      "1 thread on cores 4-7; 4 slower cores (0-3) are left to others; the control group's quota allows 1 at once" },
+};
+
+START_TEST(fast_cores_are_chosen_and_slow_ones_left)
+{
+    const struct cores_row *row = &cores_rows[_i];
+    char text[CORES_TEXT];
+    struct machine machine;
+    struct cores_set all;
+    struct cores cores;
+
+    make_cores(&machine, row->capacities, &all);
+    put(&machine, "/proc/self/cgroup", "0::/\n");
+    if (row->quota) {
+        put(&machine, "/sys/fs/cgroup/cpu.max", row->quota);
+    }
+
+    cores_choose(&cores, machine.root, &all, row->n_wanted);
+    cores_describe(&cores, text, sizeof(text));
+
+    ck_assert_uint_eq(cores.n_at_once, row->n_at_once);
+    ck_assert_str_eq(text, row->text);
+    unmake(&machine);
+}
+END_TEST
+
+START_TEST(no_core_at_all_is_one_thread)
+{
+    const struct cores_set none = { 0 };
+    struct cores cores;
+    char text[8];
+
+    cores_choose(&cores, "/nowhere", &none, 0);
+    cores_describe(&cores, text, sizeof(text));
+
+    ck_assert_uint_eq(cores.n_threads, 1);
+    ck_assert_str_eq(text, "1 threa"); /* what does not fit is cut off */
 }
 END_TEST
 
@@ -268,7 +373,8 @@ int main(void)
     tcase_add_loop_test(quota, version_1_is_understood_by_either_mount, 0, 2);
     tcase_add_test(quota, a_path_that_only_the_host_sees_ends_at_the_mount);
     tcase_add_loop_test(quota, nothing_readable_is_no_limit, 0, 5);
-    tcase_add_test(quota, threads_follow_the_affinity_mask);
+    unit_add(quota, threads_follow_the_affinity_mask, no_core_at_all_is_one_thread);
+    tcase_add_loop_test(quota, fast_cores_are_chosen_and_slow_ones_left, 0, COUNTOF(cores_rows));
     suite_add_tcase(suite, quota);
     unit_add(cpu, feature_words_become_bits, registers_that_are_not_saved_are_not_used, a_missing_extension_is_missing,
              a_set_is_chosen_only_with_all_that_it_needs, sets_have_names_and_others_are_refused);

@@ -1,11 +1,14 @@
 /*
- * Pool: every item exactly once, no wait for a worker that has not begun, wake-ups, no cost while idle
+ * Pool: every item exactly once, no wait for a worker that has not begun, operations one after the other although
+ * threads are stopped, wake-ups, no cost while idle
  */
 #include "unit.h"
 
 #include "base/mem.h"
 #include "kern/pool.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <time.h>
@@ -14,10 +17,11 @@
 
 static struct pool *pool_of(uint32_t n_workers)
 {
-    const struct pool_setup setup = { .n_workers = n_workers };
     struct pool *pool = NULL;
+    struct cores cores;
 
-    ck_assert_int_eq(pool_create(&pool, &setup), 0);
+    cores_choose(&cores, "", NULL, n_workers);
+    ck_assert_int_eq(pool_create(&pool, &cores), 0);
     ck_assert_uint_eq(pool_n_workers(pool), n_workers);
     return pool;
 }
@@ -56,6 +60,13 @@ static void count(void *ctx, uint32_t first, uint32_t n, uint32_t worker)
     }
 }
 
+static void count_items(void *ctx, uint32_t first, uint32_t n, uint32_t worker)
+{
+    atomic_fetch_add((_Atomic uint32_t *)ctx, n);
+    (void)first;
+    (void)worker;
+}
+
 START_TEST(every_item_is_done_once_whatever_the_split)
 {
     static const uint32_t n_workers[] = { 1, 2, 3, 5, 8 };
@@ -71,7 +82,6 @@ START_TEST(every_item_is_done_once_whatever_the_split)
             for (uint32_t i = 0; i < MAX_ITEMS; i++) {
                 ck_assert_uint_eq(tally.seen[i], i < n ? 1 : 0);
             }
-            ck_assert_uint_le(tally.n_calls, n_workers[_i] * 4);
         }
     }
     pool_destroy(pool);
@@ -118,16 +128,28 @@ START_TEST(a_worker_that_is_held_up_keeps_only_the_piece_that_it_has_begun)
 }
 END_TEST
 
-START_TEST(pieces_differ_by_one_grain_at_most)
+START_TEST(a_piece_is_a_quarter_of_what_is_left_at_most)
 {
     struct pool *pool = pool_of(3);
     struct tally tally = { .grain = 16 };
 
     pool_run(pool, count, &tally, 16 * 31, 16);
 
-    ck_assert_uint_eq(tally.n_calls, 12);
-    ck_assert_uint_ge(tally.least, 2 * 16);
+    ck_assert_uint_le(tally.n_calls, 21); /* of ranges of 10, 10 and 11 grains */
+    ck_assert_uint_eq(tally.least, 16);
     ck_assert_uint_le(tally.most, 3 * 16);
+    pool_destroy(pool);
+}
+END_TEST
+
+START_TEST(more_items_than_a_claim_counts_are_all_done)
+{
+    struct pool *pool = pool_of(2);
+    _Atomic uint32_t n_done = 0;
+
+    pool_run(pool, count_items, &n_done, 7 * 65536 + 5, 3);
+
+    ck_assert_uint_eq(n_done, 7 * 65536 + 5);
     pool_destroy(pool);
 }
 END_TEST
@@ -155,6 +177,141 @@ START_TEST(many_operations_in_a_row_see_each_others_results)
     for (uint32_t i = 0; i < 8; i++) {
         ck_assert_uint_eq(sums[i], 3000);
     }
+    pool_destroy(pool);
+}
+END_TEST
+
+/* Operations that each read what the one before has written. */
+struct chain {
+    uint32_t n_ops;
+    uint32_t n_begun;
+    uint32_t grain;
+    uint64_t sums[2][8];
+    _Atomic uint32_t n_beginners; /* threads within next_add() */
+    _Atomic bool met;             /* two were there at once */
+};
+
+static void add_chain(void *ctx, uint32_t first, uint32_t n, uint32_t worker)
+{
+    struct chain *chain = ctx;
+    uint32_t now = chain->n_begun % 2;
+
+    for (uint32_t i = first; i < first + n; i++) {
+        chain->sums[now][i] = chain->sums[1 - now][7 - i] + 1;
+    }
+    (void)worker;
+}
+
+static bool next_add(void *owner, struct pool_op *ret_op)
+{
+    struct chain *chain = owner;
+
+    if (atomic_fetch_add(&chain->n_beginners, 1) > 0) {
+        chain->met = true;
+    }
+    *ret_op = (struct pool_op){ .fn = add_chain, .ctx = chain, .n_items = 8, .grain = chain->grain };
+    chain->n_begun++;
+    atomic_fetch_sub(&chain->n_beginners, 1);
+    return chain->n_begun <= chain->n_ops;
+}
+
+START_TEST(operations_of_a_chain_follow_each_other)
+{
+    struct pool *pool = pool_of(4);
+    struct chain chain = { .n_ops = 5000, .grain = _i == 0 ? 1 : 8 }; /* 8: without a barrier */
+
+    for (uint32_t i = 0; i < 3; i++) {
+        chain.n_begun = 0;
+        memset(chain.sums, 0, sizeof(chain.sums));
+
+        pool_chain(pool, next_add, &chain);
+
+        ck_assert_uint_eq(chain.n_begun, 5001);
+        for (uint32_t k = 0; k < 8; k++) {
+            ck_assert_uint_eq(chain.sums[chain.n_ops % 2][k], chain.n_ops);
+        }
+    }
+    ck_assert(!chain.met);
+    pool_destroy(pool);
+}
+END_TEST
+
+#define STOPS 200
+
+static void stop(int signal)
+{
+    (void)signal;
+    sleep_ms(1);
+}
+
+static void *run_chain(void *ctx)
+{
+    struct pool *pool = pool_of(3);
+    struct chain *chain = ctx;
+
+    pool_chain(pool, next_add, chain);
+    pool_destroy(pool);
+    return NULL;
+}
+
+START_TEST(a_caller_that_is_stopped_anywhere_changes_nothing)
+{
+    const struct sigaction action = { .sa_handler = stop };
+    struct chain chain = { .n_ops = 100000, .grain = 1 };
+    pthread_t caller;
+
+    ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
+    ck_assert_int_eq(pthread_create(&caller, NULL, run_chain, &chain), 0);
+    for (uint32_t i = 0; i < STOPS; i++) {
+        ck_assert_int_eq(pthread_kill(caller, SIGUSR1), 0);
+        sleep_ms(1);
+    }
+    ck_assert_int_eq(pthread_join(caller, NULL), 0);
+
+    for (uint32_t k = 0; k < 8; k++) {
+        ck_assert_uint_eq(chain.sums[chain.n_ops % 2][k], chain.n_ops);
+    }
+}
+END_TEST
+
+/* Operations of two items, until one was begun by another thread than the caller. */
+struct relay {
+    pthread_t caller;
+    bool is_passed_on;
+    _Atomic uint32_t n_done;
+};
+
+/* Worker 1 is the last to be done, if it got an item. */
+static void finish_last(void *ctx, uint32_t first, uint32_t n, uint32_t worker)
+{
+    struct relay *relay = ctx;
+
+    sleep_ms(1);
+    while (worker == 1 && n == 1 && relay->n_done % 2 == 0) {
+        sleep_ms(1);
+    }
+    atomic_fetch_add(&relay->n_done, n);
+    (void)first;
+}
+
+static bool next_relay(void *owner, struct pool_op *ret_op)
+{
+    struct relay *relay = owner;
+
+    relay->is_passed_on = !pthread_equal(pthread_self(), relay->caller);
+    *ret_op = (struct pool_op){ .fn = finish_last, .ctx = relay, .n_items = 2, .grain = 1 };
+    return !relay->is_passed_on;
+}
+
+START_TEST(the_worker_that_is_done_last_begins_the_next_operation)
+{
+    struct pool *pool = pool_of(2);
+    struct relay relay = { .caller = pthread_self() };
+
+    pool_chain(pool, next_relay, &relay);
+
+    ck_assert(relay.is_passed_on);
+    ck_assert_uint_eq(relay.n_done % 2, 0);
     pool_destroy(pool);
 }
 END_TEST
@@ -219,12 +376,12 @@ END_TEST
 
 START_TEST(a_pool_without_memory_is_a_fault)
 {
-    const struct pool_setup setup = { .n_workers = 2 };
+    const struct cores cores = { .n_threads = 2, .n_at_once = 2 };
     struct pool *pool = NULL;
 
     mem_fail_nth(0);
 
-    ck_assert_int_lt(pool_create(&pool, &setup), 0);
+    ck_assert_int_lt(pool_create(&pool, &cores), 0);
     ck_assert_ptr_null(pool);
     mem_fail_nth(-1);
 }
@@ -232,12 +389,13 @@ END_TEST
 
 START_TEST(a_core_that_is_not_there_is_no_fault)
 {
-    const uint32_t cpus[] = { 0, 100000, 1023 };
-    const struct pool_setup setup = { .n_workers = 3, .cpus = cpus, .n_cpus = 3 };
+    struct cores cores = { .n_threads = 3, .n_at_once = 3, .n_left = 1 };
     struct tally tally = { .grain = 1 };
     struct pool *pool = NULL;
 
-    ck_assert_int_eq(pool_create(&pool, &setup), 0);
+    CPU_SET_S(CORES_MAX - 1, sizeof(cores.chosen), cores.chosen.words);
+
+    ck_assert_int_eq(pool_create(&pool, &cores), 0);
     pool_run(pool, count, &tally, 10, 1);
 
     ck_assert_uint_eq(tally.seen[9], 1);
@@ -253,10 +411,13 @@ int main(void)
     TCase *tcase = tcase_create("pool");
 
     tcase_add_loop_test(tcase, every_item_is_done_once_whatever_the_split, 0, 5);
-    unit_add(tcase, a_worker_that_is_held_up_keeps_only_the_piece_that_it_has_begun, pieces_differ_by_one_grain_at_most,
+    unit_add(tcase, a_worker_that_is_held_up_keeps_only_the_piece_that_it_has_begun,
+             a_piece_is_a_quarter_of_what_is_left_at_most, more_items_than_a_claim_counts_are_all_done,
              many_operations_in_a_row_see_each_others_results, sleeping_workers_and_a_sleeping_caller_are_woken,
+             a_caller_that_is_stopped_anywhere_changes_nothing, the_worker_that_is_done_last_begins_the_next_operation,
              an_idle_pool_uses_no_processor, an_operation_allocates_nothing, a_pool_without_memory_is_a_fault,
              a_core_that_is_not_there_is_no_fault);
+    tcase_add_loop_test(tcase, operations_of_a_chain_follow_each_other, 0, 2);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }
