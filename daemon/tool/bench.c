@@ -8,10 +8,12 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "kern/cores.h"
+#include "tool/bench_daemon.h"
 #include "tool/bench_run.h"
 #include "tool/table.h"
 #include "tool/trial.h"
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +26,7 @@ enum bench_option {
     BENCH_DECODE_TOKENS,
     BENCH_REPEAT,
     BENCH_SECONDS,
+    BENCH_BESIDE,
     BENCH_PICTURE,
     BENCH_FORCE,
 };
@@ -39,6 +42,8 @@ static const struct arg_row rows[] = {
     [BENCH_DECODE_TOKENS] = { "decode", 0, ARG_UINT, "N", NULL, "tokens of each sequence in a sample (16)" },
     [BENCH_REPEAT] = { "repeat", 0, ARG_UINT, "N", NULL, "samples of a case, of which the median counts (5)" },
     [BENCH_SECONDS] = { "seconds", 0, ARG_UINT, "N", NULL, "time for all files; what does not fit is left out (60)" },
+    [BENCH_BESIDE] = { "beside", 0, ARG_UINT, "N", NULL,
+                       "time first tokens at the running daemon, too, alone and beside N answers" },
     [BENCH_PICTURE] = { "plot", 0, ARG_TEXT, "FILE.svg", NULL, "draw roofline and scaling into a new file" },
     [BENCH_FORCE] = { "force", 0, ARG_FLAG, NULL, NULL, "replace FILE.svg if it exists" },
     { NULL },
@@ -57,6 +62,7 @@ struct request {
     uint64_t n_decode;
     uint64_t n_repeats;
     uint64_t seconds;
+    uint64_t n_beside; /* 0: no daemon is asked */
     const char *plot;
     bool force;
     struct bench_options options;
@@ -156,10 +162,16 @@ static int read_options(const struct tool_call *call, struct request *request)
     if (request->seconds == 0 || request->seconds > SECONDS_MAX) {
         return tool_usage(call, "--seconds: 1 to %u are possible", SECONDS_MAX);
     }
+    if (request->n_beside > BENCH_BESIDE_MAX) {
+        return tool_usage(call, "--beside: at most %u answers are possible", BENCH_BESIDE_MAX);
+    }
+    if (request->files.n == 0 && request->n_beside == 0) {
+        return tool_usage(call, "FILE is missing");
+    }
     options->n_prompt = (uint32_t)request->n_prompt;
     options->n_decode = (uint32_t)request->n_decode;
     options->n_repeats = (uint32_t)request->n_repeats;
-    options->seconds = (double)request->seconds / (double)request->files.n;
+    options->seconds = (double)request->seconds / fmax((double)request->files.n, 1);
     return TOOL_READ;
 }
 
@@ -202,6 +214,10 @@ static int measure(const struct tool_call *call, const struct request *request, 
     struct diag diag = DIAG_INIT;
     int r = bench ? 0 : err_new(-ENOMEM);
 
+    if (!r && request->n_beside > 0) {
+        r = bench_daemon(bench, (uint32_t)request->n_beside, &diag);
+        r = r ? tool_fail(call, NULL, &diag, r) : 0;
+    }
     for (size_t i = 0; i < request->files.n && !r; i++) {
         r = bench_run(&bench->models[i], request->files.texts[i], &request->options, &diag);
         r = r ? tool_fail(call, request->files.texts[i], &diag, r) : 0;
@@ -252,6 +268,7 @@ static int run(struct tool_call *call, struct args *args)
         { BENCH_DECODE_TOKENS, .number = &request.n_decode },
         { BENCH_REPEAT, .number = &request.n_repeats },
         { BENCH_SECONDS, .number = &request.seconds },
+        { BENCH_BESIDE, .number = &request.n_beside },
         { BENCH_PICTURE, .text = &request.plot },
         { BENCH_FORCE, .flag = &request.force },
         { TOOL_OPERAND, "FILE", .operands = &request.files },
@@ -265,7 +282,7 @@ static int run(struct tool_call *call, struct args *args)
 const struct tool tool_bench = {
     .name = "bench",
     .summary = "measure how fast a model is here, beside the limits of the machine",
-    .operands = "FILE...",
+    .operands = "[FILE...]",
     .about = "Reads prompts and makes tokens with each file, in this process, as an engine would, and measures the\n"
              "bandwidth of the memory and the peak of the arithmetic in the same second. Lists begin with the usual\n"
              "value; the others are varied one at a time. The table has tokens a second of all sequences together\n"

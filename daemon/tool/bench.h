@@ -82,7 +82,16 @@ struct bench_model {
     uint32_t n_gaps;
 };
 
+/* First tokens at a daemon, beside a number of other answers. */
+struct bench_firsts {
+    uint32_t n_beside;
+    uint32_t n;
+    double ms[BENCH_SAMPLES];
+};
+
 struct bench {
+    char served[BENCH_WORD];       /* the daemon's model; empty: no daemon was asked */
+    struct bench_firsts firsts[2]; /* beside nothing, and beside others */
     uint32_t n_models;
     struct bench_model models[BENCH_MODELS];
 };
@@ -106,6 +115,9 @@ struct bench_figures {
 };
 
 void bench_figure(const struct bench_row *row, enum peak_kind arithmetic, struct bench_figures *ret_figures);
+
+/* Gives the median and the greatest of the times, of which there is at least one. */
+void bench_first(const struct bench_firsts *firsts, double *ret_median_ms, double *ret_most_ms);
 
 /* Returns the median of each limit over the rows of @model with as many threads as its first row. */
 struct ceiling bench_ceiling(const struct bench_model *model);

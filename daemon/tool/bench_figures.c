@@ -110,6 +110,15 @@ void bench_figure(const struct bench_row *row, enum peak_kind arithmetic, struct
     ret_figures->ops_s = row->n_ops / row->n_tokens * ret_figures->rate;
 }
 
+void bench_first(const struct bench_firsts *firsts, double *ret_median_ms, double *ret_most_ms)
+{
+    double times[BENCH_SAMPLES];
+
+    memcpy(times, firsts->ms, sizeof(times));
+    *ret_median_ms = median(times, firsts->n);
+    *ret_most_ms = times[firsts->n - 1];
+}
+
 struct ceiling bench_ceiling(const struct bench_model *model)
 {
     static const size_t fields[] = {

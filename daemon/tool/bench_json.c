@@ -1,6 +1,7 @@
 /*
  * Bench: everything that was measured, as JSON
  */
+#include "base/clean.h"
 #include "tool/bench.h"
 #include "tool/tool.h"
 #include <string.h>
@@ -94,10 +95,40 @@ static json_t *model_json(const struct bench_model *model)
     return object;
 }
 
+static json_t *firsts_json(const struct bench *bench)
+{
+    json_t *object = json_object();
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < COUNTOF(bench->firsts); i++) {
+        const struct bench_firsts *firsts = &bench->firsts[i];
+        json_t *one = json_object();
+        json_t *times = json_array();
+        double most_ms;
+        double ms;
+
+        bench_first(firsts, &ms, &most_ms);
+        for (uint32_t k = 0; k < firsts->n; k++) {
+            json_array_append_new(times, json_real(firsts->ms[k]));
+        }
+        json_object_set_new(one, "beside", json_integer(firsts->n_beside));
+        json_object_set_new(one, "median_ms", json_real(ms));
+        json_object_set_new(one, "ms", times);
+        json_array_append_new(list, one);
+    }
+    json_object_set_new(object, "model", tool_text(bench->served, strlen(bench->served)));
+    json_object_set_new(object, "first_tokens", list);
+    return object;
+}
+
 json_t *bench_json(const struct bench *bench)
 {
     json_t *object = json_object();
     json_t *models = json_array();
+
+    if (bench->served[0]) {
+        json_object_set_new(object, "daemon", firsts_json(bench));
+    }
 
     for (uint32_t i = 0; i < bench->n_models; i++) {
         json_array_append_new(models, model_json(&bench->models[i]));

@@ -1,6 +1,7 @@
 /*
  * Bench: the table for people
  */
+#include "base/clean.h"
 #include "tool/bench.h"
 #include "tool/tool.h"
 #include <string.h>
@@ -67,8 +68,28 @@ static void show_gaps(const struct bench_model *model, FILE *out)
     }
 }
 
+static void show_firsts(const struct bench *bench, FILE *out)
+{
+    fputs("first token at the daemon (", out);
+    tool_put_text(out, bench->served, strlen(bench->served));
+    fprintf(out, "), of %u short prompts:\n                          median  greatest\n", bench->firsts[0].n);
+    for (size_t i = 0; i < COUNTOF(bench->firsts); i++) {
+        double most_ms;
+        double ms;
+
+        bench_first(&bench->firsts[i], &ms, &most_ms);
+        fprintf(out, "beside %2u long answers  %8.1f  %8.1f ms\n", bench->firsts[i].n_beside, ms, most_ms);
+    }
+    if (bench->n_models > 0) {
+        putc('\n', out);
+    }
+}
+
 void bench_text(const struct bench *bench, FILE *out)
 {
+    if (bench->served[0]) {
+        show_firsts(bench, out);
+    }
     for (uint32_t i = 0; i < bench->n_models; i++) {
         const struct bench_model *model = &bench->models[i];
 

@@ -153,7 +153,7 @@ static bool is_full(const struct tool_value *value)
 
 static bool is_missing(const struct tool_value *value)
 {
-    return value->operands ? value->operands->n == 0 : !*value->text;
+    return value->operands ? value->is_required && value->operands->n == 0 : !*value->text;
 }
 
 /* Stores what was found; returns false if no value is for it. */

@@ -62,7 +62,7 @@ void tool_page(const struct tool *tool, FILE *out);
 
 #define TOOL_OPERANDS 16
 
-/* Operands of a command that takes any number of them, at least one. */
+/* Operands of a command that takes any number of them. */
 struct tool_operands {
     const char *texts[TOOL_OPERANDS];
     size_t n;

@@ -55,9 +55,9 @@ def ours(path, threads):
             "bounds": [row["bound"] for row in wanted], "ready": model["ready_seconds"], "resident": model["resident_bytes"]}
 
 
-def theirs(program, folder, path, threads):
+def theirs(folder, path, threads):
     work = {"folder": folder, "model": path, "threads": threads, "cases": CASES}
-    done = subprocess.run([program, os.path.join(common.TOP, "tests", "bench", "peer_llama.py")], input=json.dumps(work).encode(),
+    done = subprocess.run([sys.executable, os.path.join(common.TOP, "tests", "bench", "peer_llama.py")], input=json.dumps(work).encode(),
                           stdout=subprocess.PIPE, check=False)
     if done.returncode:
         sys.exit(f"bench: the process of llama.cpp ended with {done.returncode}"
@@ -131,7 +131,7 @@ def may_gain_by_packing():
 def measure(path, asked, folder):
     """[{name: turn}] for one file"""
     players = {"sotto": lambda: ours(path, asked.threads),
-               "llama.cpp": lambda: theirs(asked.python, asked.bindings, path, asked.threads)}
+               "llama.cpp": lambda: theirs(asked.bindings, path, asked.threads)}
     if may_gain_by_packing():
         packed = os.path.join(folder, "packed.gguf")
         subprocess.run([TOOL, "pack", "--force", path, packed], check=True, stdout=subprocess.DEVNULL)
@@ -167,8 +167,7 @@ def main():
                             check=False).stdout.strip() or "unknown"
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="+", metavar="MODEL.gguf")
-    parser.add_argument("--python", required=True, help="an interpreter for which the bindings are installed")
-    parser.add_argument("--bindings", required=True, help="the folder llama_cpp of llama-cpp-python")
+    parser.add_argument("--bindings", required=True, help="the folder llama_cpp of llama-cpp-python, with its library")
     parser.add_argument("--peer", default="llama-cpp-python", help="the package that it is from")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--turns", type=int, default=5)

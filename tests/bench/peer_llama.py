@@ -11,6 +11,7 @@ import os
 import sys
 import time
 import types
+import typing
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 N_UBATCH = 512  # rows of a step, as is usual there
@@ -21,6 +22,7 @@ def bindings(folder):
     package = types.ModuleType("llama_cpp")
     package.__path__ = [folder]
     sys.modules["llama_cpp"] = package
+    sys.modules.setdefault("typing_extensions", typing)  # of it only TypeAlias is used
     from llama_cpp import llama_cpp as llama
     return llama
 

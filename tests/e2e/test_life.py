@@ -38,6 +38,23 @@ def a_real_model_is_ready_below_a_second():
 
 
 @fact
+def bench_times_first_tokens_alone_and_beside_answers():
+    with Daemon(script="always do slow 1\n", models={"tiny": {}}) as daemon:
+        done = subprocess.run([program("sotto"), "bench", "--beside", "3", "--json"], capture_output=True, timeout=PATIENCE_S,
+                              check=False, env={**os.environ, "SOTTO_SOCKET": daemon.socket})
+        equal(done.returncode, 0, done.stderr)
+        asked = json.loads(done.stdout)["daemon"]
+    gone = subprocess.run([program("sotto"), "bench", "--beside", "3"], capture_output=True, timeout=PATIENCE_S, check=False,
+                          env={**os.environ, "SOTTO_SOCKET": daemon.socket})
+
+    equal((asked["model"], [row["beside"] for row in asked["first_tokens"]]), ("tiny", [0, 3]))
+    equal({len(row["ms"]) for row in asked["first_tokens"]}, {20})
+    holds(min(row["ms"][0] for row in asked["first_tokens"]) > 0, asked)
+    equal(gone.returncode, 1)
+    holds(b"no daemon listens at" in gone.stderr, gone.stderr)
+
+
+@fact
 def a_client_that_asks_for_a_load_sees_its_progress():
     with Daemon(script="load do stall 100\n", models={"tiny": {"load": False}}) as daemon, daemon.client() as client:
         stream = client.ask(pb.LoadModel(name="tiny"))

@@ -86,6 +86,7 @@ def each_command_reports_errors_in_its_arguments():
             (["bench", "a", "--repeat", "33"], "1 to 32 samples"),
             (["bench", "a", "--prompt", "0"], "1 to 1000000 tokens"),
             (["bench", "a", "--seconds", "0"], "1 to 86400"),
+            (["bench", "--beside", "65"], "at most 64 answers"),
             (["inspect"], "FILE is missing"),
             (["inspect", "a", "b"], 'unexpected argument "b"'),
             (["inspect", "--nothing"], "unknown option --nothing"),

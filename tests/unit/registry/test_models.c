@@ -221,29 +221,6 @@ START_TEST(what_crashes_the_loader_is_tried_three_times)
 }
 END_TEST
 
-static bool has_vocabulary(void *owner)
-{
-    const struct list *list = owner;
-
-    return !list_is_empty(list) && container_of(list->next, struct instance, link)->vocab;
-}
-
-START_TEST(the_vocabulary_is_read_while_the_engine_loads)
-{
-    struct model_entry *model;
-    struct diag diag = DIAG_INIT;
-    struct loader loader;
-
-    begin_cold("load do stall 60000\n");
-    model = fixture_model(&fixture);
-    ck_assert_int_eq(try_load(&loader, "tiny", NULL, &diag), 0);
-    fixture_until(&fixture, has_vocabulary, &model->instances);
-
-    ck_assert_int_eq(model_entry_state(model), SOTTO__V1__MODEL_STATE__MODEL_LOADING);
-    fixture_end(&fixture);
-}
-END_TEST
-
 START_TEST(a_load_without_progress_is_lost)
 {
     struct loader loader;
@@ -604,10 +581,10 @@ int main(void)
     unit_add(tcase, twenty_requests_on_a_cold_daemon_are_one_load, a_load_goes_on_when_its_client_leaves,
              a_load_tells_progress_and_then_the_model, what_the_loader_refuses_is_not_tried_until_the_file_changes,
              an_administrator_may_try_a_refused_file_again, what_crashes_the_loader_is_tried_three_times,
-             the_vocabulary_is_read_while_the_engine_loads, a_load_without_progress_is_lost,
-             no_engine_or_no_file_is_a_failed_model_with_a_sentence, unloading_waits_for_streams_or_ends_them,
-             what_an_administrator_unloaded_only_an_administrator_loads_again, a_file_of_ones_own_is_for_administrators,
-             a_replaced_file_is_taken_beside_the_old_one, a_bad_replacement_leaves_the_old_one_serving,
+             a_load_without_progress_is_lost, no_engine_or_no_file_is_a_failed_model_with_a_sentence,
+             unloading_waits_for_streams_or_ends_them, what_an_administrator_unloaded_only_an_administrator_loads_again,
+             a_file_of_ones_own_is_for_administrators, a_replaced_file_is_taken_beside_the_old_one,
+             a_bad_replacement_leaves_the_old_one_serving,
              a_file_cut_in_place_ends_its_streams_with_a_sentence_once_the_engine_is_lost,
              a_stop_lets_streams_end_within_its_grace_and_takes_no_more, a_second_stop_ends_what_is_left,
              a_stop_while_loading_ends_and_tells_the_waiting_requests, a_reload_adds_changes_and_drops_models,

@@ -206,6 +206,38 @@ START_TEST(json_has_each_sample_with_its_limits)
 }
 END_TEST
 
+START_TEST(first_tokens_at_the_daemon_come_before_the_files)
+{
+    struct bench *bench = some_results();
+    char *text = NULL;
+    size_t n = 0;
+    FILE *out = open_memstream(&text, &n);
+    json_t *object;
+    json_t *all;
+
+    bench->n_models = 0;
+    memcpy(bench->served, "voice", 6);
+    bench->firsts[0] = (struct bench_firsts){ .n_beside = 0, .n = 4, .ms = { 4, 1, 9, 2 } };
+    bench->firsts[1] = (struct bench_firsts){ .n_beside = 8, .n = 4, .ms = { 40, 10, 90, 20 } };
+    bench_text(bench, out);
+    fclose(out);
+    all = bench_json(bench);
+
+    ck_assert_str_eq(text, "first token at the daemon (voice), of 4 short prompts:\n"
+                           "                          median  greatest\n"
+                           "beside  0 long answers       3.0       9.0 ms\n"
+                           "beside  8 long answers      30.0      90.0 ms\n");
+    object = json_object_get(all, "daemon");
+    ck_assert_str_eq(json_string_value(json_object_get(object, "model")), "voice");
+    object = json_array_get(json_object_get(object, "first_tokens"), 1);
+    ck_assert_int_eq(json_integer_value(json_object_get(object, "beside")), 8);
+    ck_assert_double_eq(json_real_value(json_object_get(object, "median_ms")), 30);
+    json_decref(all);
+    free(text);
+    mem_free(bench);
+}
+END_TEST
+
 START_TEST(the_picture_has_each_row_at_its_place_below_the_roof)
 {
     char *svg = written(bench_plot);
@@ -229,5 +261,6 @@ int main(void)
                       a_share_is_of_the_limits_of_its_own_sample, the_tighter_limit_binds,
                       limits_of_a_model_are_those_of_its_usual_threads, a_plan_varies_one_thing_at_a_time,
                       the_table_has_rates_shares_and_what_was_left_out, json_has_each_sample_with_its_limits,
+                      first_tokens_at_the_daemon_come_before_the_files,
                       the_picture_has_each_row_at_its_place_below_the_roof);
 }
