@@ -1,5 +1,6 @@
 /*
- * Cpu: on x86-64 cpuid tells what the processor has, xgetbv whether the system saves the registers for it; on Arm the system tells both
+ * Cpu: on x86-64 cpuid tells what the processor has, xgetbv whether the system saves the registers for it; on Arm the
+ * system tells both
  *
  * A processor with AVX2 under a system that does not save the upper halves of its registers gives an illegal
  * instruction, or worse; so both must agree.

@@ -15,14 +15,14 @@ enum cpu_bit {
     CPU_FMA = 1u << 1,
     CPU_F16C = 1u << 2,
     CPU_AVX512 = 1u << 3, /* F, BW, DQ and VL */
-    CPU_VNNI = 1u << 4,   /* AVX512_VNNI; of a processor with the extensions of CPU_AVX512 only */
+    CPU_VNNI = 1u << 4,   /* AVX512_VNNI, beside all of CPU_AVX512 */
     CPU_AVX_VNNI = 1u << 5,
     CPU_NEON = 1u << 6,
     CPU_DOTPROD = 1u << 7,
     CPU_I8MM = 1u << 8,
 };
 
-/* Answers of cpuid and xgetbv; separate from the detection so that tests can pass their own, as the words of Arm are. */
+/* Answers of cpuid and xgetbv; separate from the detection so that tests can pass their own. */
 struct cpu_words {
     uint32_t max_leaf;
     uint32_t leaf1_ecx;
@@ -42,9 +42,12 @@ uint32_t cpu_decode_arm(uint64_t hwcap, uint64_t hwcap2);
 uint32_t cpu_detect(void);
 
 /*
- * Gives the bits that the set @name may use: "" all, "scalar" none, "avx2", "neon" and so on (kern_ops::name). Returns false if there is no such
- * set; *ret_mask is then untouched. Pass `cpu_detect() & mask` to kern_choose().
+ * Gives the bits that the set @name may use: "" all, "scalar" none, or one of the other sets. Returns false if there is
+ * no such set; *ret_mask is then untouched. Pass `cpu_detect() & mask` to kern_choose().
  */
 bool cpu_mask(const char *name, uint32_t *ret_mask);
+
+/* The names of all sets, in words. */
+#define CPU_SETS "scalar, avx2, avx2-vnni, avx512, neon, neon-dotprod or neon-i8mm"
 
 #endif

@@ -79,7 +79,7 @@ void ref_kv_put(enum kern_kv kv, const float *x, uint32_t head_dim, uint8_t *str
 /* Reads position @lane of @strip as floats. */
 void ref_kv_get(enum kern_kv kv, uint8_t *strip, uint32_t lane, uint32_t head_dim, float *out);
 
-/* The same with vec.h. */
+/* Like kv_hadamard() and ref_kv_put(), eight numbers at a time. */
 void vec_kv_hadamard(float *x, uint32_t head_dim, uint32_t width);
 void vec_kv_put(enum kern_kv kv, const float *x, uint32_t head_dim, uint8_t *strip, uint32_t lane);
 

@@ -1,5 +1,5 @@
 /*
- * Neon_dot: matrix products by NEON as every 64-bit Arm processor has it (vec_dot.h)
+ * Neon_dot: matrix products by NEON without more (vec_dot.h)
  */
 #include "kern/vec_dot.h"
 

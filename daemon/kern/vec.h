@@ -1,9 +1,9 @@
 /*
  * Vec: eight lanes of 32 bits, as kernels use them on every kind of processor; private to the module
  *
- * Kernels that are the same for several kinds are written once, with these operations (vec_elem.c, vec_attn.c, ...), and
- * compiled for each set of kernels. vecf holds eight floats, veci eight integers or 32 bytes. Each operation rounds as
- * kern.h says of its scalar counterpart, so that sets have the same bits.
+ * Kernels that are the same for several kinds are written once, with these operations (vec_elem.c, vec_attn.c, ...),
+ * and compiled for each set of kernels. vecf holds eight floats, veci eight integers or 32 bytes. Each operation rounds
+ * as kern.h says of its scalar counterpart, so that sets have the same bits.
  *
  * All functions are always inlined: they are steps of kernels, and a call would spill the registers. What the names do
  * not tell:
@@ -13,11 +13,11 @@
  *     less, is_nan all bits of a lane where it is so, else none; select(mask, a, b) takes a where the bits are set
  *     as           the same bits, which are no longer used as floats, or from now on
  *     shr, sar     shift zeros (the sign) in
- *     load_halves  eight half-precision floats as floats, rounded to nearest even by store_halves
+ *     load_halves  eight half-precision floats as floats; store_halves rounds to nearest even
  *     store_8      the low byte of each lane; store_32 stores 32 lanes of -128 .. 127 as bytes
  *     load_pairs   the first and the second of eight pairs
- *     join         the tree of the sum of 16, of which eight lanes are already sums of two; join_eight that of eight rows
- *     first, least the first lane; the smallest, if none is NaN; veci_top the largest
+ *     join         the tree of the sum of 16 from its second level on; join_eight that of eight rows
+ *     first, least the first lane, the smallest if none is NaN; top is the largest integer
  *     hadamard     the first three steps of kern.h, 6
  */
 #ifndef SOTTO_KERN_VEC_H
@@ -26,9 +26,9 @@
 #include "tensor/real.h"
 
 #if defined(__AVX2__)
-#include "kern/vec_avx2.h"
+#include "kern/avx2_vec.h"
 #elif defined(__aarch64__)
-#include "kern/vec_neon.h"
+#include "kern/neon_vec.h"
 #else
 #error "no kernel set of this processor uses vec.h"
 #endif

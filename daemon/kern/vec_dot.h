@@ -1,13 +1,13 @@
 /*
  * Vec_dot: matrix products of eight weight rows at once, the same for several sets; private to the module
  *
- * Included once in a file of each set, which is compiled with the flags of its processors. With many activation rows each
- * piece of 256 columns is opened into memory, and multiplied with a group of them, so that a weight is read from memory
- * and unpacked once for the whole step. With few, pieces of panels are multiplied as they are, and so is a file's row
- * with a single one: storing what was opened would take longer than to multiply.
+ * Included once in a file of each set, which is compiled with the flags of its processors. With many activation rows
+ * each piece of 256 columns is opened into memory, and multiplied with a group of them, so that a weight is read from
+ * memory and unpacked once for the whole step. With few, pieces of panels are multiplied as they are, and so are rows
+ * of a file with a single one: storing what was opened would take longer than to multiply.
  *
- * A panel has sixteen rows, of which each piece is used as two times eight, one after the other: its cache lines are then
- * read once.
+ * A panel has sixteen rows. Each piece of it is used as two times eight, one after the other, so that its cache lines
+ * come from memory once.
  */
 #ifndef SOTTO_KERN_VEC_DOT_H
 #define SOTTO_KERN_VEC_DOT_H
@@ -21,45 +21,45 @@
 #define HALVES     (ELEM_PANEL_ROWS / LANES)
 
 /* 256 columns of eight weight rows. Blocks of 32 use d and m, super-blocks head. */
-struct opened {
+struct vec_opened {
     _Alignas(64) uint8_t w[N_RUNS][RUN_REGS][32]; /* by vec_put() */
     vecf d[N_RUNS], m[N_RUNS];
     struct head head;
 };
 
 /* One piece and the activation rows that it is multiplied with. */
-struct tile {
-    const struct piece *piece;
-    const struct opened *opened; /* NULL: the piece is used as it is */
-    const int8_t *acts;          /* first activation row */
+struct vec_tile {
+    const struct vec_piece *piece;
+    const struct vec_opened *opened; /* NULL: the piece is used as it is */
+    const int8_t *acts;              /* first activation row */
     size_t act_bytes;
     uint32_t n_cols; /* of a whole row */
     uint32_t col;    /* first column of the piece */
     float *acc;      /* of the first activation row; those of the next are ELEM_PANEL_ROWS apart */
 };
 
-typedef void (*tile_fn)(const struct tile *tile);
+typedef void (*tile_fn)(const struct vec_tile *tile);
 
-typedef void (*run_fn)(const struct piece *piece, uint32_t j, veci q[RUN_REGS]);
-typedef void (*head_fn)(const struct piece *piece, struct head *head);
+typedef void (*run_fn)(const struct vec_piece *piece, uint32_t j, veci q[RUN_REGS]);
+typedef void (*head_fn)(const struct vec_piece *piece, struct head *head);
 
 struct format {
-    void (*open)(const struct piece *piece, struct opened *opened);
+    void (*open)(const struct vec_piece *piece, struct vec_opened *opened);
     const tile_fn *wide;   /* [N_WIDTHS], of what was opened */
     tile_fn few[N_WIDTHS]; /* of panels; the first is NULL, since opening pays */
-    tile_fn one;           /* of rows of a file, by one activation row */
+    tile_fn one;           /* of rows of a file, by one activation row; NULL: none */
 };
 
 /* ---- tiles: everything is inlined, with constants for all but the tile ---- */
 
-VEC_INLINE struct kern_act_row act_row(const struct tile *tile, enum kern_act act, uint32_t t)
+VEC_INLINE struct kern_act_row act_row(const struct vec_tile *tile, enum kern_act act, uint32_t t)
 {
     return kern_act_at(act, tile->n_cols, tile->acts + t * tile->act_bytes);
 }
 
 /* Adds to @sum the products of @n registers of run @j, from register @k on. */
-VEC_INLINE void add_dots(veci *sum, const struct tile *tile, const veci q[RUN_REGS], uint32_t j, uint32_t k, uint32_t n,
-                         uint32_t n_rows)
+VEC_INLINE void add_dots(veci *sum, const struct vec_tile *tile, const veci q[RUN_REGS], uint32_t j, uint32_t k,
+                         uint32_t n, uint32_t n_rows)
 {
     const int8_t *acts = tile->acts + tile->col + RUN_COLS * j + 4 * k;
 
@@ -75,7 +75,7 @@ VEC_INLINE void add_dots(veci *sum, const struct tile *tile, const veci q[RUN_RE
 }
 
 /* Blocks of 32. @above: what every byte is above its weight. @run: NULL, if the piece was opened. */
-VEC_INLINE void tile_small(const struct tile *tile, uint32_t n_rows, int above, bool has_m, run_fn run)
+VEC_INLINE void tile_small(const struct vec_tile *tile, uint32_t n_rows, int above, bool has_m, run_fn run)
 {
     vecf acc[MAX_WIDTH];
 
@@ -133,7 +133,7 @@ VEC_INLINE vecf add_super(vecf acc, const struct head *head, const struct kern_a
  * Super-blocks, with a scale for each @n_scaled registers. Either their runs have mins, or every byte is @above its
  * weight: the sum of (w - above) q is that of w q less above times that of q. @run: NULL, if the piece was opened.
  */
-VEC_INLINE void tile_super(const struct tile *tile, const struct head *head, uint32_t n_rows, uint32_t n_scaled,
+VEC_INLINE void tile_super(const struct vec_tile *tile, const struct head *head, uint32_t n_rows, uint32_t n_scaled,
                            bool has_min, int above, run_fn run)
 {
     const uint32_t block = tile->col / BLOCK_SUPER;
@@ -171,7 +171,7 @@ VEC_INLINE void tile_super(const struct tile *tile, const struct head *head, uin
 
 /* ---- formats ---- */
 
-VEC_INLINE void open_small(const struct piece *piece, struct opened *opened, bool has_m, run_fn run)
+VEC_INLINE void open_small(const struct vec_piece *piece, struct vec_opened *opened, bool has_m, run_fn run)
 {
     for (uint32_t j = 0; j < piece->n_blocks; j++) {
         veci q[RUN_REGS];
@@ -182,7 +182,7 @@ VEC_INLINE void open_small(const struct piece *piece, struct opened *opened, boo
     }
 }
 
-VEC_INLINE void open_super(const struct piece *piece, struct opened *opened, run_fn run, head_fn load_head)
+VEC_INLINE void open_super(const struct vec_piece *piece, struct vec_opened *opened, run_fn run, head_fn load_head)
 {
     load_head(piece, &opened->head);
     for (uint32_t j = 0; j < N_RUNS; j++) {
@@ -194,9 +194,9 @@ VEC_INLINE void open_super(const struct piece *piece, struct opened *opened, run
 }
 
 /* Returns @piece with the constants of a format. */
-VEC_INLINE struct piece piece_as(const struct piece *piece, bool in_panel, size_t n_bytes, size_t half_at)
+VEC_INLINE struct vec_piece piece_as(const struct vec_piece *piece, bool in_panel, size_t n_bytes, size_t half_at)
 {
-    struct piece same = *piece;
+    struct vec_piece same = *piece;
 
     same.in_panel = in_panel;
     same.n_bytes = n_bytes;
@@ -206,24 +206,24 @@ VEC_INLINE struct piece piece_as(const struct piece *piece, bool in_panel, size_
 
 /* A kernel that uses pieces as they are. */
 #define AS_THEY_ARE(name, format, half, in_panel, ...)                                                                 \
-    static void name(const struct tile *tile)                                                                          \
+    static void name(const struct vec_tile *tile)                                                                      \
     {                                                                                                                  \
-        const struct piece piece = piece_as(tile->piece, in_panel, sizeof(struct block_##format), half);               \
-        struct tile constant = *tile;                                                                                  \
+        const struct vec_piece piece = piece_as(tile->piece, in_panel, sizeof(struct block_##format), half);           \
+        struct vec_tile constant = *tile;                                                                              \
                                                                                                                        \
         constant.piece = &piece;                                                                                       \
         __VA_ARGS__;                                                                                                   \
     }
 
 #define SMALL(format, half, above, has_m)                                                                              \
-    static void open_##format(const struct piece *piece, struct opened *opened)                                        \
+    static void open_##format(const struct vec_piece *piece, struct vec_opened *opened)                                \
     {                                                                                                                  \
         if (piece->panel) {                                                                                            \
-            const struct piece same = piece_as(piece, true, sizeof(struct block_##format), half);                      \
+            const struct vec_piece same = piece_as(piece, true, sizeof(struct block_##format), half);                  \
                                                                                                                        \
             open_small(&same, opened, has_m, run_##format);                                                            \
         } else {                                                                                                       \
-            const struct piece same = piece_as(piece, false, sizeof(struct block_##format), half);                     \
+            const struct vec_piece same = piece_as(piece, false, sizeof(struct block_##format), half);                 \
                                                                                                                        \
             open_small(&same, opened, has_m, run_##format);                                                            \
         }                                                                                                              \
@@ -233,7 +233,7 @@ VEC_INLINE struct piece piece_as(const struct piece *piece, bool in_panel, size_
     AS_THEY_ARE(format##_by_2, format, half, true, tile_small(&constant, 2, above, has_m, run_##format))               \
     AS_THEY_ARE(format##_by_4, format, half, true, tile_small(&constant, 4, above, has_m, run_##format))
 
-VEC_INLINE void super_as_is(const struct tile *tile, uint32_t n_rows, uint32_t n_scaled, bool has_min, int above,
+VEC_INLINE void super_as_is(const struct vec_tile *tile, uint32_t n_rows, uint32_t n_scaled, bool has_min, int above,
                             run_fn run, head_fn load_head)
 {
     struct head head;
@@ -246,14 +246,14 @@ VEC_INLINE void super_as_is(const struct tile *tile, uint32_t n_rows, uint32_t n
     super_as_is(&constant, n, n_scaled, has_min, above, run_##format, head_##format)
 
 #define SUPER(format, half, n_scaled, has_min, above)                                                                  \
-    static void open_##format(const struct piece *piece, struct opened *opened)                                        \
+    static void open_##format(const struct vec_piece *piece, struct vec_opened *opened)                                \
     {                                                                                                                  \
         if (piece->panel) {                                                                                            \
-            const struct piece same = piece_as(piece, true, sizeof(struct block_##format), half);                      \
+            const struct vec_piece same = piece_as(piece, true, sizeof(struct block_##format), half);                  \
                                                                                                                        \
             open_super(&same, opened, run_##format, head_##format);                                                    \
         } else {                                                                                                       \
-            const struct piece same = piece_as(piece, false, sizeof(struct block_##format), half);                     \
+            const struct vec_piece same = piece_as(piece, false, sizeof(struct block_##format), half);                 \
                                                                                                                        \
             open_super(&same, opened, run_##format, head_##format);                                                    \
         }                                                                                                              \
@@ -283,13 +283,13 @@ SUPER(iq4_xs, NO_HALF, 8, false, VEC_ABOVE)
 /* ---- many activation rows, from what was opened ---- */
 
 #define WIDE_SMALL(kind, n, above, has_m)                                                                              \
-    static void kind##_##n(const struct tile *tile)                                                                    \
+    static void kind##_##n(const struct vec_tile *tile)                                                                \
     {                                                                                                                  \
         tile_small(tile, n, above, has_m, NULL);                                                                       \
     }
 
 #define WIDE_SUPER(kind, n, n_scaled, has_min, above)                                                                  \
-    static void kind##_##n(const struct tile *tile)                                                                    \
+    static void kind##_##n(const struct vec_tile *tile)                                                                \
     {                                                                                                                  \
         tile_super(tile, &tile->opened->head, n, n_scaled, has_min, above, NULL);                                      \
     }
@@ -310,7 +310,8 @@ WIDE(by_32_signed, WIDE_SUPER, 8, false, VEC_ABOVE)
 
 #define ROW(format, wide)                                                                                              \
     {                                                                                                                  \
-        open_##format, wide, { NULL, format##_by_4, format##_by_2, format##_by_1 }, format##_one                       \
+        open_##format, wide, { NULL, format##_by_4, format##_by_2, format##_by_1 },                                    \
+            VEC_ROWS_BY_ONE ? format##_one : NULL                                                                      \
     }
 
 /* Rows without open: there are no kernels for the type. */
@@ -326,7 +327,7 @@ static const struct format formats[ELEM_TYPE_COUNT] = {
 /* ---- rows by rows ---- */
 
 /* Runs the kernels of all widths, the widest first, until @n_rows are done. */
-static void run_tiles(struct tile tile, uint32_t n_rows, const tile_fn *kernels)
+static void run_tiles(struct vec_tile tile, uint32_t n_rows, const tile_fn *kernels)
 {
     static const uint32_t widths[N_WIDTHS] = { 8, 4, 2, 1 };
 
@@ -340,13 +341,13 @@ static void run_tiles(struct tile tile, uint32_t n_rows, const tile_fn *kernels)
 }
 
 /* Multiplies a piece with @n_rows activation rows. */
-static void run_piece(const struct format *format, struct tile tile, uint32_t n_rows)
+static void run_piece(const struct format *format, struct vec_tile tile, uint32_t n_rows)
 {
-    struct opened opened;
+    struct vec_opened opened;
 
     if (tile.piece->panel && n_rows < MAX_WIDTH) {
         run_tiles(tile, n_rows, format->few);
-    } else if (n_rows == 1) {
+    } else if (n_rows == 1 && format->one) {
         format->one(&tile);
     } else {
         format->open(tile.piece, &opened);
@@ -375,10 +376,10 @@ static void rows_by_group(const struct kern_matmul *op, struct rows rows, uint32
         const size_t n_bytes = (size_t)n_blocks * info->n_bytes; /* of a row */
 
         for (uint32_t lane = rows.from / LANES * LANES; lane < rows.to; lane += LANES) {
-            const struct piece piece = {
+            const struct vec_piece piece = {
                 .rows = rows.rows + lane, .panel = rows.panel, .lane = lane, .n_blocks = n_blocks
             };
-            const struct tile tile = {
+            const struct vec_tile tile = {
                 .piece = &piece,
                 .acts = (const int8_t *)op->acts + row * op->act_bytes,
                 .act_bytes = op->act_bytes,
@@ -425,6 +426,12 @@ static void matmul(const struct kern_matmul *op, uint32_t first, uint32_t n)
         ref_matmul(op, first, n); /* there are no kernels for the format */
         return;
     }
+#ifdef __AVX2__
+    if (op->n_rows == 1 && !op->weights.in_panels) {
+        avx2_matmul(op, first, n);
+        return;
+    }
+#endif
     for (uint32_t w = first; w < first + n; w += rows.to - rows.from) {
         const uint32_t left = first + n - w;
 

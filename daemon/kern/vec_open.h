@@ -1,12 +1,12 @@
 /*
  * Vec_open: the weights of each format as words of eight rows (layouts: tensor/block.h); private to vec_dot.h
  *
- * Eight weight rows are used together: each lane of a register belongs to one row, and register k of a run of 32 columns
- * holds columns 4k .. 4k + 3 of all eight. The words come from the rows of a file, which are transposed, or from panels
- * (tensor/panel.h), where they are neighbours.
+ * Eight weight rows are used together: each lane of a register belongs to one row, and register k of a run of 32
+ * columns holds columns 4k .. 4k + 3 of all eight. The words come from the rows of a file, which are transposed, or
+ * from panels (tensor/panel.h), where they are neighbours.
  *
- * A format is a function that loads run @j of a piece, as bytes, and one that loads what its weights are scaled by. What
- * the bytes are above the weights is in the format's row in vec_dot.h.
+ * A format is a function that loads run @j of a piece, as bytes, and one that loads what its weights are scaled by. Its
+ * line in vec_dot.h says what the bytes are above the weights.
  */
 #ifndef SOTTO_KERN_VEC_OPEN_H
 #define SOTTO_KERN_VEC_OPEN_H
@@ -15,9 +15,9 @@
 #include "kern/vec.h"
 
 #if defined(__AVX2__)
-#include "kern/vec_dot_avx2.h"
+#include "kern/avx2_vnni.h"
 #else
-#include "kern/vec_dot_neon.h"
+#include "kern/neon_dot.h"
 #endif
 
 #define LANES    8
@@ -25,7 +25,7 @@
 #define RUN_REGS 8
 #define N_RUNS   (ELEM_PANEL_COLS / RUN_COLS)
 
-/* What the weights of a super-block are scaled by: a row in each lane. */
+/* Scales and mins of a super-block: a row in each lane. */
 struct head {
     veci scale[16]; /* of each run of 16 or of 32 columns */
     veci pair[8];   /* scales or mins that go with the sums of two runs of 16, by vec_pair() */
@@ -33,7 +33,7 @@ struct head {
 };
 
 /* 256 columns of eight rows at most. All but the places and @n_blocks is constant where functions are inlined. */
-struct piece {
+struct vec_piece {
     const uint8_t *const *rows; /* the blocks in the order of the file, or */
     const uint8_t *panel;       /* a piece of a panel */
     uint32_t lane;              /* first of the panel's rows that are used */
@@ -45,7 +45,7 @@ struct piece {
 
 /* ---- words and halves ---- */
 
-VEC_INLINE const uint8_t *panel_words(const struct piece *piece, uint32_t b, size_t at)
+VEC_INLINE const uint8_t *panel_words(const struct vec_piece *piece, uint32_t b, size_t at)
 {
     const size_t halves = piece->half_at == SIZE_MAX ? 0 : 2 * ELEM_PANEL_ROWS * (size_t)piece->n_blocks;
     const size_t word = b * (piece->n_bytes / 4) + (piece->half_at == 0 ? at - 2 : at) / 4;
@@ -54,7 +54,7 @@ VEC_INLINE const uint8_t *panel_words(const struct piece *piece, uint32_t b, siz
 }
 
 /* Loads sixteen bytes from offset @at of block @b on of each row as four registers. */
-VEC_INLINE void load_words(const struct piece *piece, uint32_t b, size_t at, veci words[4])
+VEC_INLINE void load_words(const struct vec_piece *piece, uint32_t b, size_t at, veci words[4])
 {
     if (!piece->in_panel) {
         vec_transpose(piece->rows, b * piece->n_bytes + at, words);
@@ -66,7 +66,7 @@ VEC_INLINE void load_words(const struct piece *piece, uint32_t b, size_t at, vec
 }
 
 /* Loads four bytes from offset @at of block @b on of each row. */
-VEC_INLINE veci load_word(const struct piece *piece, uint32_t b, size_t at)
+VEC_INLINE veci load_word(const struct vec_piece *piece, uint32_t b, size_t at)
 {
     return piece->in_panel ? veci_load(panel_words(piece, b, at)) : vec_gather(piece->rows, b * piece->n_bytes + at);
 }
@@ -77,7 +77,7 @@ VEC_INLINE vecf upper_half_of(veci words)
 }
 
 /* Returns the half of block @b that a panel stores apart: the first or the last of the block. */
-VEC_INLINE vecf load_half(const struct piece *piece, uint32_t b)
+VEC_INLINE vecf load_half(const struct vec_piece *piece, uint32_t b)
 {
     if (piece->in_panel) {
         return vecf_load_halves(piece->panel + 2 * (ELEM_PANEL_ROWS * (size_t)b + piece->lane));
@@ -138,7 +138,7 @@ VEC_INLINE veci signed_byte_of(veci words, int j)
 /* ---- blocks of 32: run @j is block @j ---- */
 
 /* Loads nibbles: sixteen low ones, then the high ones, of the sixteen bytes at @at. */
-VEC_INLINE void load_nibbles(const struct piece *piece, uint32_t b, size_t at, veci q[RUN_REGS])
+VEC_INLINE void load_nibbles(const struct vec_piece *piece, uint32_t b, size_t at, veci q[RUN_REGS])
 {
     veci words[4];
 
@@ -149,18 +149,18 @@ VEC_INLINE void load_nibbles(const struct piece *piece, uint32_t b, size_t at, v
     }
 }
 
-VEC_INLINE void run_q4_0(const struct piece *piece, uint32_t j, veci q[RUN_REGS])
+VEC_INLINE void run_q4_0(const struct vec_piece *piece, uint32_t j, veci q[RUN_REGS])
 {
     load_nibbles(piece, j, offsetof(struct block_q4_0, qs), q);
 }
 
-VEC_INLINE void run_q4_1(const struct piece *piece, uint32_t j, veci q[RUN_REGS])
+VEC_INLINE void run_q4_1(const struct vec_piece *piece, uint32_t j, veci q[RUN_REGS])
 {
     load_nibbles(piece, j, offsetof(struct block_q4_1, qs), q);
 }
 
 /* Adds bits 4k .. 4k + 3 of each lane of the word at @at as bit 4 of the four bytes of register @k. */
-VEC_INLINE void add_fifth(const struct piece *piece, uint32_t b, size_t at, veci q[RUN_REGS])
+VEC_INLINE void add_fifth(const struct vec_piece *piece, uint32_t b, size_t at, veci q[RUN_REGS])
 {
     const veci bits = load_word(piece, b, at);
 
@@ -172,19 +172,19 @@ VEC_INLINE void add_fifth(const struct piece *piece, uint32_t b, size_t at, veci
     }
 }
 
-VEC_INLINE void run_q5_0(const struct piece *piece, uint32_t j, veci q[RUN_REGS])
+VEC_INLINE void run_q5_0(const struct vec_piece *piece, uint32_t j, veci q[RUN_REGS])
 {
     load_nibbles(piece, j, offsetof(struct block_q5_0, qs), q);
     add_fifth(piece, j, offsetof(struct block_q5_0, qh), q);
 }
 
-VEC_INLINE void run_q5_1(const struct piece *piece, uint32_t j, veci q[RUN_REGS])
+VEC_INLINE void run_q5_1(const struct vec_piece *piece, uint32_t j, veci q[RUN_REGS])
 {
     load_nibbles(piece, j, offsetof(struct block_q5_1, qs), q);
     add_fifth(piece, j, offsetof(struct block_q5_1, qh), q);
 }
 
-VEC_INLINE void run_iq4_nl(const struct piece *piece, uint32_t j, veci q[RUN_REGS])
+VEC_INLINE void run_iq4_nl(const struct vec_piece *piece, uint32_t j, veci q[RUN_REGS])
 {
     load_nibbles(piece, j, offsetof(struct block_iq4_nl, qs), q);
     for (uint32_t k = 0; k < RUN_REGS; k++) {
@@ -193,13 +193,13 @@ VEC_INLINE void run_iq4_nl(const struct piece *piece, uint32_t j, veci q[RUN_REG
 }
 
 /* Loads 32 bytes from offset @at on. */
-VEC_INLINE void load_32(const struct piece *piece, uint32_t b, size_t at, veci words[RUN_REGS])
+VEC_INLINE void load_32(const struct vec_piece *piece, uint32_t b, size_t at, veci words[RUN_REGS])
 {
     load_words(piece, b, at, words);
     load_words(piece, b, at + 16, words + 4);
 }
 
-VEC_INLINE void run_q8_0(const struct piece *piece, uint32_t j, veci q[RUN_REGS])
+VEC_INLINE void run_q8_0(const struct vec_piece *piece, uint32_t j, veci q[RUN_REGS])
 {
     load_32(piece, j, offsetof(struct block_q8_0, qs), q);
     for (uint32_t k = 0; k < RUN_REGS; k++) {
@@ -208,7 +208,7 @@ VEC_INLINE void run_q8_0(const struct piece *piece, uint32_t j, veci q[RUN_REGS]
 }
 
 /* Loads d of block @j, and m if the format has one (*ret_m is 0 if not). */
-VEC_INLINE vecf scale_of(const struct piece *piece, uint32_t j, bool has_m, vecf *ret_m)
+VEC_INLINE vecf scale_of(const struct vec_piece *piece, uint32_t j, bool has_m, vecf *ret_m)
 {
     if (has_m) {
         const veci d_and_m = load_word(piece, j, 0);
@@ -222,7 +222,7 @@ VEC_INLINE vecf scale_of(const struct piece *piece, uint32_t j, bool has_m, vecf
 
 /* ---- super-blocks: a piece is one block ---- */
 
-VEC_INLINE void run_q2_k(const struct piece *piece, uint32_t j, veci q[RUN_REGS])
+VEC_INLINE void run_q2_k(const struct vec_piece *piece, uint32_t j, veci q[RUN_REGS])
 {
     load_32(piece, 0, offsetof(struct block_q2_k, qs) + 32 * (j / 4), q);
     for (uint32_t k = 0; k < RUN_REGS; k++) {
@@ -230,7 +230,7 @@ VEC_INLINE void run_q2_k(const struct piece *piece, uint32_t j, veci q[RUN_REGS]
     }
 }
 
-VEC_INLINE void run_q3_k(const struct piece *piece, uint32_t j, veci q[RUN_REGS])
+VEC_INLINE void run_q3_k(const struct vec_piece *piece, uint32_t j, veci q[RUN_REGS])
 {
     veci third[RUN_REGS];
 
@@ -243,7 +243,7 @@ VEC_INLINE void run_q3_k(const struct piece *piece, uint32_t j, veci q[RUN_REGS]
     }
 }
 
-VEC_INLINE void run_q4_k(const struct piece *piece, uint32_t j, veci q[RUN_REGS])
+VEC_INLINE void run_q4_k(const struct vec_piece *piece, uint32_t j, veci q[RUN_REGS])
 {
     load_32(piece, 0, offsetof(struct block_q4_k, qs) + 32 * (j / 2), q);
     for (uint32_t k = 0; k < RUN_REGS; k++) {
@@ -251,7 +251,7 @@ VEC_INLINE void run_q4_k(const struct piece *piece, uint32_t j, veci q[RUN_REGS]
     }
 }
 
-VEC_INLINE void run_q5_k(const struct piece *piece, uint32_t j, veci q[RUN_REGS])
+VEC_INLINE void run_q5_k(const struct vec_piece *piece, uint32_t j, veci q[RUN_REGS])
 {
     veci fifth[RUN_REGS];
 
@@ -263,7 +263,7 @@ VEC_INLINE void run_q5_k(const struct piece *piece, uint32_t j, veci q[RUN_REGS]
 }
 
 /* Runs 0 and 2, 1 and 3 of a half share their bytes of low bits. */
-VEC_INLINE void run_q6_k(const struct piece *piece, uint32_t j, veci q[RUN_REGS])
+VEC_INLINE void run_q6_k(const struct vec_piece *piece, uint32_t j, veci q[RUN_REGS])
 {
     veci top[RUN_REGS];
 
@@ -274,7 +274,7 @@ VEC_INLINE void run_q6_k(const struct piece *piece, uint32_t j, veci q[RUN_REGS]
     }
 }
 
-VEC_INLINE void run_iq4_xs(const struct piece *piece, uint32_t j, veci q[RUN_REGS])
+VEC_INLINE void run_iq4_xs(const struct vec_piece *piece, uint32_t j, veci q[RUN_REGS])
 {
     load_nibbles(piece, 0, offsetof(struct block_iq4_xs, qs) + 16 * j, q);
     for (uint32_t k = 0; k < RUN_REGS; k++) {
@@ -301,7 +301,7 @@ VEC_INLINE void head_scales(struct head *head, const veci scales[4])
     }
 }
 
-VEC_INLINE void head_q2_k(const struct piece *piece, struct head *head)
+VEC_INLINE void head_q2_k(const struct vec_piece *piece, struct head *head)
 {
     veci scales[4];
 
@@ -317,7 +317,7 @@ VEC_INLINE void head_q2_k(const struct piece *piece, struct head *head)
     head_d_and_m(head, load_word(piece, 0, offsetof(struct block_q2_k, d)));
 }
 
-VEC_INLINE void head_q3_k(const struct piece *piece, struct head *head)
+VEC_INLINE void head_q3_k(const struct vec_piece *piece, struct head *head)
 {
     const size_t at = offsetof(struct block_q3_k, scales);
     const veci first = load_word(piece, 0, at);
@@ -337,7 +337,7 @@ VEC_INLINE void head_q3_k(const struct piece *piece, struct head *head)
 }
 
 /* Of Q4_K and Q5_K, sixteen bytes: d, dmin, and eight 6-bit scales and mins. */
-VEC_INLINE void head_q4_k(const struct piece *piece, struct head *head)
+VEC_INLINE void head_q4_k(const struct vec_piece *piece, struct head *head)
 {
     const veci six = veci_bytes(0x3f);
     const veci top = veci_bytes(0x30);
@@ -360,7 +360,7 @@ VEC_INLINE void head_q4_k(const struct piece *piece, struct head *head)
 
 #define head_q5_k head_q4_k
 
-VEC_INLINE void head_q6_k(const struct piece *piece, struct head *head)
+VEC_INLINE void head_q6_k(const struct vec_piece *piece, struct head *head)
 {
     veci scales[4];
 
@@ -370,7 +370,7 @@ VEC_INLINE void head_q6_k(const struct piece *piece, struct head *head)
 }
 
 /* Eight bytes: d, and the low and upper bits of eight scales, of which 32 is taken. */
-VEC_INLINE void head_iq4_xs(const struct piece *piece, struct head *head)
+VEC_INLINE void head_iq4_xs(const struct vec_piece *piece, struct head *head)
 {
     const veci d_and_upper = load_word(piece, 0, 0);
     const veci low = load_word(piece, 0, offsetof(struct block_iq4_xs, scales_l));

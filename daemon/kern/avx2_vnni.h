@@ -1,16 +1,17 @@
 /*
- * Vec_dot_avx2: words of eight weight rows in a register, and their products by VPDPBUSD; private to vec_dot.h
+ * Avx2_vnni: words of eight weight rows in a register, and their products by VPDPBUSD; private to vec_dot.h
  *
  * The instruction multiplies unsigned with signed bytes: signed weights are used 128 above themselves. It has two
  * encodings, of AVX-VNNI and of AVX512_VNNI with AVX512VL, and a processor may know one of them only. The flags of the
  * compiler choose.
  */
-#ifndef SOTTO_KERN_VEC_DOT_AVX2_H
-#define SOTTO_KERN_VEC_DOT_AVX2_H
+#ifndef SOTTO_KERN_AVX2_VNNI_H
+#define SOTTO_KERN_AVX2_VNNI_H
 
-#include "kern/vec_avx2.h"
+#include "kern/avx2_vec.h"
 
-#define VEC_ABOVE 128 /* what signed bytes are above their weights */
+#define VEC_ABOVE       128   /* what signed bytes are above their weights */
+#define VEC_ROWS_BY_ONE false /* a file's rows with a single activation row: avx2 is faster */
 
 VEC_INLINE veci vec_both(const uint8_t *low, const uint8_t *high)
 {

@@ -1,8 +1,9 @@
 /*
- * Vec_neon: the operations of vec.h in two registers of NEON, as every 64-bit Arm processor has it; private to the module
+ * Neon_vec: the operations of vec.h in two registers of NEON, which every 64-bit Arm processor has; private to the
+ * module
  */
-#ifndef SOTTO_KERN_VEC_NEON_H
-#define SOTTO_KERN_VEC_NEON_H
+#ifndef SOTTO_KERN_NEON_VEC_H
+#define SOTTO_KERN_NEON_VEC_H
 
 #include <arm_neon.h>
 #include <stddef.h>

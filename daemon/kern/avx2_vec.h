@@ -1,8 +1,8 @@
 /*
- * Vec_avx2: the operations of vec.h in a register of AVX2; private to the module
+ * Avx2_vec: the operations of vec.h in a register of AVX2; private to the module
  */
-#ifndef SOTTO_KERN_VEC_AVX2_H
-#define SOTTO_KERN_VEC_AVX2_H
+#ifndef SOTTO_KERN_AVX2_VEC_H
+#define SOTTO_KERN_AVX2_VEC_H
 
 #include <immintrin.h>
 #include <stddef.h>

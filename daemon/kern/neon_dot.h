@@ -1,17 +1,18 @@
 /*
- * Vec_dot_neon: words of eight weight rows in two registers, and their products; private to vec_dot.h
+ * Neon_dot: words of eight weight rows in two registers, and their products; private to vec_dot.h
  *
  * The flags of the compiler choose among three ways to multiply. SMMLA multiplies 2 x 8 with 8 x 2 bytes, so it wants
  * eight columns of two weight rows in a register, and two activation rows: what is opened for many activation rows is
  * stored in this order. SDOT multiplies four columns of four weight rows with those of one activation row. Processors
  * without it multiply to 16 bits: a sum of two products is at most 2 * 128 * 127 = 32512.
  */
-#ifndef SOTTO_KERN_VEC_DOT_NEON_H
-#define SOTTO_KERN_VEC_DOT_NEON_H
+#ifndef SOTTO_KERN_NEON_DOT_H
+#define SOTTO_KERN_NEON_DOT_H
 
-#include "kern/vec_neon.h"
+#include "kern/neon_vec.h"
 
-#define VEC_ABOVE 0 /* what signed bytes are above their weights */
+#define VEC_ABOVE       0    /* what signed bytes are above their weights */
+#define VEC_ROWS_BY_ONE true /* kernels for a file's rows with a single activation row */
 
 VEC_INLINE int32x4_t vec_words_at(const uint8_t *bytes)
 {
