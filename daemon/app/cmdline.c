@@ -55,7 +55,8 @@ static void print_help(FILE *out)
     fprintf(out, "\nenvironment:\n"
                  "  SOTTO_SOCKET   path of the socket, unless --socket is given\n"
                  "  SOTTO_LOG      log levels by topic, such as ipc:debug,stream:info\n"
-                 "  SOTTO_CPU      best instruction set that engines may use: scalar, avx2 or avx512\n"
+                 "  SOTTO_CPU      best instruction set that engines may use: scalar, avx2,\n"
+                 "                 avx2-vnni, avx512, neon, neon-dotprod or neon-i8mm\n"
                  "  STATE_DIRECTORY  folder for what is learnt of the chip; nothing is kept without it\n"
                  "\nSee sottod(8) and sotto.json(5).\n");
 }

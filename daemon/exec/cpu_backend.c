@@ -32,8 +32,7 @@ int cpu_open(struct exec *exec, const struct exec_setup *setup, struct diag *dia
     int r;
 
     if (!cpu_mask(setup->cpu_mask ? setup->cpu_mask : "", &mask)) {
-        diag_blame(diag, "cpu_mask", "there is no kernel set \"%s\"; there are scalar, avx2 and avx512",
-                   setup->cpu_mask);
+        diag_blame(diag, "cpu_mask", "there is no kernel set \"%s\"; it may be " CPU_SETS, setup->cpu_mask);
         return EXEC_REFUSED;
     }
     if (setup->n_threads > POOL_MAX_WORKERS) {

@@ -39,7 +39,7 @@ extern const struct exec_ops exec_fake;
 struct exec_setup {
     const struct exec_ops *const *backends; /* the choice; NULL ends it */
     const char *backend;                    /* name of one of them: "cpu", "truth", "fake" (tests only) */
-    const char *cpu_mask;                   /* best kernel set allowed: "scalar", "avx2", "avx512"; "": any */
+    const char *cpu_mask;                   /* best kernel set allowed (CPU_SETS); "": any */
     const char *fake_script;                /* "fake": path of its script; "" or NULL: its default rule alone */
     uint32_t n_threads;                     /* 0: from affinity and quota */
 };

@@ -391,7 +391,7 @@ static void matmul_blocks(const struct kern_matmul *op, uint32_t first, uint32_t
 void avx2_matmul(const struct kern_matmul *op, uint32_t first, uint32_t n)
 {
     if (kern_act_of(op->weights.type) == KERN_ACT_F32) {
-        avx2_matmul_floats(op, first, n);
+        vec_matmul_floats(op, first, n);
     } else if (format_of(op->weights.type)->open) {
         matmul_blocks(op, first, n);
     } else {

@@ -402,7 +402,7 @@ static void attend(const struct kern_attend *op, uint32_t first, uint32_t n)
     struct group group;
 
     if (op->shape.head_dim % LANES != 0) {
-        avx2_attend(op, first, n);
+        vec_attend(op, first, n);
         return;
     }
     for (uint32_t kv_head = 0; kv_head < op->shape.n_kv_heads; kv_head++) {

@@ -1,5 +1,6 @@
 /*
- * Cpu: cpuid tells what the processor has, xgetbv whether the system saves the registers for it
+ * Cpu: on x86-64 cpuid tells what the processor has, xgetbv whether the system saves the registers for it; on Arm the
+ * system tells both
  *
  * A processor with AVX2 under a system that does not save the upper halves of its registers gives an illegal
  * instruction, or worse; so both must agree.
@@ -12,6 +13,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__)
+#include <sys/auxv.h>
 #endif
 
 uint32_t cpu_decode(const struct cpu_words *words)
@@ -41,6 +44,24 @@ uint32_t cpu_decode(const struct cpu_words *words)
         cpu |= CPU_AVX512;
         cpu |= words->leaf7_ecx & 1u << 11 ? CPU_VNNI : 0;
     }
+    if (words->leaf7_1_eax & 1u << 4) {
+        cpu |= CPU_AVX_VNNI;
+    }
+    return cpu;
+}
+
+uint32_t cpu_decode_arm(uint64_t hwcap, uint64_t hwcap2)
+{
+    uint32_t cpu = 0;
+
+    if (!(hwcap & 1u << 1)) { /* ASIMD */
+        return 0;
+    }
+    cpu |= CPU_NEON;
+    if (hwcap & 1u << 20) { /* ASIMDDP */
+        cpu |= CPU_DOTPROD;
+        cpu |= hwcap2 & 1u << 13 ? CPU_I8MM : 0;
+    }
     return cpu;
 }
 
@@ -61,6 +82,10 @@ uint32_t cpu_detect(void)
         __cpuid_count(7, 0, a, b, c, d);
         words.leaf7_ebx = b;
         words.leaf7_ecx = c;
+        if (a >= 1) {
+            __cpuid_count(7, 1, a, b, c, d);
+            words.leaf7_1_eax = a;
+        }
     }
     if (words.leaf1_ecx & osxsave) {
         uint32_t low, high;
@@ -69,6 +94,8 @@ uint32_t cpu_detect(void)
         words.xcr0 = (uint64_t)high << 32 | low;
     }
     return cpu_decode(&words);
+#elif defined(__aarch64__)
+    return cpu_decode_arm(getauxval(AT_HWCAP), getauxval(AT_HWCAP2));
 #else
     return 0;
 #endif
@@ -83,7 +110,11 @@ bool cpu_mask(const char *name, uint32_t *ret_mask)
         { "", UINT32_MAX },
         { "scalar", 0 },
         { "avx2", CPU_AVX2 | CPU_FMA | CPU_F16C },
+        { "avx2-vnni", CPU_AVX2 | CPU_FMA | CPU_F16C | CPU_AVX_VNNI | CPU_VNNI },
         { "avx512", CPU_AVX2 | CPU_FMA | CPU_F16C | CPU_AVX512 | CPU_VNNI },
+        { "neon", CPU_NEON },
+        { "neon-dotprod", CPU_NEON | CPU_DOTPROD },
+        { "neon-i8mm", CPU_NEON | CPU_DOTPROD | CPU_I8MM },
     };
 
     for (size_t i = 0; i < COUNTOF(sets); i++) {

@@ -2,8 +2,8 @@
  * Kern: the arithmetic of a step on the CPU, defined once, then made fast
  *
  * A table of kernels (struct kern_ops), filled from the plainest set up: `scalar` is the definition and stays for ever,
- * the other sets (`avx2`) are faster and give the same bits. Tests compare with memcmp. The bits depend neither on the
- * set, nor on how many rows are computed at once, nor on how a range is split over threads.
+ * the other sets (`avx2`, `neon`, ...) are faster and give the same bits. Tests compare with memcmp. The bits depend
+ * neither on the set, nor on how many rows are computed at once, nor on how a range is split over threads.
  *
  * THE ARITHMETIC. All floats are IEEE binary32, round to nearest even, denormals kept. fma(a, b, c) rounds once.
  * Nothing is fused, reordered or approximated except as written here. Where a result is a NaN, its sign and payload are

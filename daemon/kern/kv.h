@@ -79,11 +79,11 @@ void ref_kv_put(enum kern_kv kv, const float *x, uint32_t head_dim, uint8_t *str
 /* Reads position @lane of @strip as floats. */
 void ref_kv_get(enum kern_kv kv, uint8_t *strip, uint32_t lane, uint32_t head_dim, float *out);
 
-/* avx2: kv_hadamard(), and a position written. */
-void avx2_kv_hadamard(float *x, uint32_t head_dim, uint32_t width);
-void avx2_kv_put(enum kern_kv kv, const float *x, uint32_t head_dim, uint8_t *strip, uint32_t lane);
+/* Like kv_hadamard() and ref_kv_put(), eight numbers at a time. */
+void vec_kv_hadamard(float *x, uint32_t head_dim, uint32_t width);
+void vec_kv_put(enum kern_kv kv, const float *x, uint32_t head_dim, uint8_t *strip, uint32_t lane);
 
-/* avx2: reads positions 0 .. @n - 1 as floats, @stride apart; the gaps between them are -0. */
-void avx2_kv_get(enum kern_kv kv, uint8_t *strip, uint32_t n, uint32_t head_dim, float *out, uint32_t stride);
+/* Reads positions 0 .. @n - 1 as floats, @stride apart; the gaps between them are -0. */
+void vec_kv_get(enum kern_kv kv, uint8_t *strip, uint32_t n, uint32_t head_dim, float *out, uint32_t stride);
 
 #endif

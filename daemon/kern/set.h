@@ -16,23 +16,32 @@ void kern_fill_ref_delta(struct kern_ops *ops);
 /* The slot matmul of the definition, on which other sets fall back. */
 void ref_matmul(const struct kern_matmul *op, uint32_t first, uint32_t n);
 
+/* Kernels with vec.h: in avx2 (HAVE_KERN_AVX2) and neon (HAVE_KERN_NEON). */
+void kern_fill_vec_quant(struct kern_ops *ops);
+void kern_fill_vec_elem(struct kern_ops *ops);
+void kern_fill_vec_attn(struct kern_ops *ops);
+void kern_fill_vec_delta(struct kern_ops *ops);
+
+/* The slot matmul for float weights. */
+void vec_matmul_floats(const struct kern_matmul *op, uint32_t first, uint32_t n);
+
 /* These exist only where the build has the set (HAVE_KERN_AVX2). */
-void kern_fill_avx2_quant(struct kern_ops *ops);
 void kern_fill_avx2_dot(struct kern_ops *ops);
-void kern_fill_avx2_elem(struct kern_ops *ops);
-void kern_fill_avx2_attn(struct kern_ops *ops);
-void kern_fill_avx2_delta(struct kern_ops *ops);
 
-/* The slot matmul of avx2, and its part for float weights. */
+/* The slot matmul of avx2. */
 void avx2_matmul(const struct kern_matmul *op, uint32_t first, uint32_t n);
-void avx2_matmul_floats(const struct kern_matmul *op, uint32_t first, uint32_t n);
 
-/* The slot attend of avx2. */
-void avx2_attend(const struct kern_attend *op, uint32_t first, uint32_t n);
+/* The slot attend with vec.h. */
+void vec_attend(const struct kern_attend *op, uint32_t first, uint32_t n);
 
-/* These exist only where the build has the set (HAVE_KERN_AVX512). */
+/* These exist only where the build has the set (HAVE_KERN_AVX512, ...). */
 void kern_fill_avx512_dot(struct kern_ops *ops);
 void kern_fill_avx512_attn(struct kern_ops *ops);
+void kern_fill_avx2_vnni(struct kern_ops *ops);
+void kern_fill_avx2_avxvnni(struct kern_ops *ops);
+void kern_fill_neon_dot(struct kern_ops *ops);
+void kern_fill_neon_dotprod(struct kern_ops *ops);
+void kern_fill_neon_i8mm(struct kern_ops *ops);
 
 /* The part of the slot matmul of avx512 for float weights. */
 void avx512_matmul_floats(const struct kern_matmul *op, uint32_t first, uint32_t n);

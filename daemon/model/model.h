@@ -17,7 +17,7 @@ struct model_setup {
     int fd;                                 /* the model file; the caller keeps it */
     const struct exec_ops *const *backends; /* as in struct exec_setup */
     const char *backend;                    /* name of one of them */
-    const char *cpu_mask;                   /* best kernel set allowed: "scalar", "avx2", "avx512"; "": any */
+    const char *cpu_mask;                   /* best kernel set allowed (CPU_SETS); "": any */
     const char *kv_format;                  /* "f16", "f32", "q8", "q4" */
     const char *fake_script;                /* with "fake" */
     uint32_t n_threads;                     /* 0: from affinity and quota */

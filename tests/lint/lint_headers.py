@@ -6,6 +6,7 @@
 import concurrent.futures
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,9 +17,9 @@ from lint import Finding, Sample
 BUILD = sys.argv[1] if len(sys.argv) > 1 else os.path.join(lint.ROOT, "build", "plain")
 FOLDERS = [".", "daemon", "driver-shim", "tests/unit", "tests/unit/gguf", "tests/shim", "tests/sim", "clients/libsotto",
            "clients"]
-AVX2 = ["-mavx2", "-mfma", "-mf16c"]
-AVX512 = AVX2 + ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mavx512vnni"]
-SETS = {"avx2": AVX2, "avx512": AVX512}  # headers of an instruction set begin with its name
+X86 = ["-mavx2", "-mfma", "-mf16c", "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mavx512vnni"]
+SETS = {"avx2": X86, "avx512": X86, "vec": X86}  # headers of an instruction set begin with its name
+ARM = "aarch64-linux-gnu-gcc"                    # for headers of "neon": "./dev arm" installs it
 LIBRARIES = ["libprotobuf-c", "libuv", "jansson", "libpcre2-8", "libutf8proc", "libsystemd", "libdrm", "check"]
 
 
@@ -47,9 +48,13 @@ def complaint(item):
         alone = os.path.join(folder, "alone.c")
         with open(alone, "w", encoding="utf-8") as file:
             file.write(f'#include "{place}"\n#include "{place}"\nextern int alone;\n')
-        extra = SETS.get(re.split(r"\W|_", os.path.basename(path))[0], [])
-        run = subprocess.run(["cc", *FLAGS, *extra, f"-I{os.path.dirname(place)}", alone], capture_output=True, text=True,
-                             check=False)
+        name = re.split(r"\W|_", os.path.basename(path))[0]
+        extra = SETS.get(name, [])
+        if name == "neon" and not shutil.which(ARM):
+            return None
+        compiler = ARM if name == "neon" else "cc"
+        run = subprocess.run([compiler, *FLAGS, *extra, f"-I{os.path.dirname(place)}", alone], capture_output=True,
+                             text=True, check=False)
     if run.returncode == 0:
         return None
     errors = [line for line in run.stderr.splitlines() if "error" in line]

@@ -17,7 +17,11 @@ const uint32_t fixture_types[FIXTURE_N_TYPES] = { ELEM_F32,  ELEM_F16,    ELEM_B
 
 const struct kern_ops *fixture_set(int i)
 {
-    static const char *const names[FIXTURE_N_SETS] = { "scalar", "avx2", "avx512" };
+#if defined(__aarch64__)
+    static const char *const names[FIXTURE_N_SETS] = { "scalar", "neon", "neon-dotprod", "neon-i8mm" };
+#else
+    static const char *const names[FIXTURE_N_SETS] = { "scalar", "avx2", "avx2-vnni", "avx512" };
+#endif
     static struct kern_ops sets[FIXTURE_N_SETS];
     uint32_t mask = 0;
 

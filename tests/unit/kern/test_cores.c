@@ -272,6 +272,7 @@ static const struct cpu_words full = {
 
 #define ALL_AVX2   (CPU_AVX2 | CPU_FMA | CPU_F16C)
 #define ALL_AVX512 (CPU_AVX512 | CPU_VNNI)
+#define ALL_NEON   (CPU_NEON | CPU_DOTPROD | CPU_I8MM)
 
 START_TEST(feature_words_become_bits)
 {
@@ -315,6 +316,9 @@ START_TEST(a_missing_extension_is_missing)
     words = full;
     words.leaf7_ecx = 0;
     ck_assert_uint_eq(cpu_decode(&words), ALL_AVX2 | CPU_AVX512);
+    words = full;
+    words.leaf7_1_eax = 1u << 4;
+    ck_assert_uint_eq(cpu_decode(&words), ALL_AVX2 | ALL_AVX512 | CPU_AVX_VNNI);
     for (uint32_t bit = 16; bit < 32; bit++) { /* F, DQ, BW and VL are all needed */
         words = full;
         words.leaf7_ebx &= ~(1u << bit);
@@ -323,22 +327,49 @@ START_TEST(a_missing_extension_is_missing)
 }
 END_TEST
 
+START_TEST(words_of_arm_become_bits)
+{
+    const uint64_t asimd = 1u << 1;
+    const uint64_t dotprod = 1u << 20;
+    const uint64_t i8mm = 1u << 13; /* in the second word */
+
+    ck_assert_uint_eq(cpu_decode_arm(asimd, 0), CPU_NEON);
+    ck_assert_uint_eq(cpu_decode_arm(asimd | dotprod, ~i8mm), CPU_NEON | CPU_DOTPROD);
+    ck_assert_uint_eq(cpu_decode_arm(asimd | dotprod, i8mm), ALL_NEON);
+    ck_assert_uint_eq(cpu_decode_arm(asimd | i8mm, i8mm), CPU_NEON); /* no set uses i8mm alone */
+    ck_assert_uint_eq(cpu_decode_arm(~asimd, UINT64_MAX), 0);
+}
+END_TEST
+
+/* Returns the name of the set that a processor with the bits @cpu gets. */
+static const char *expected_set(uint32_t cpu)
+{
+#if defined(__x86_64__)
+    if ((cpu & ALL_AVX2) != ALL_AVX2) {
+        return "scalar";
+    }
+    if ((cpu & ALL_AVX512) == ALL_AVX512) {
+        return "avx512";
+    }
+    return cpu & (CPU_VNNI | CPU_AVX_VNNI) ? "avx2-vnni" : "avx2";
+#elif defined(__aarch64__)
+    if (!(cpu & CPU_NEON)) {
+        return "scalar";
+    }
+    return (cpu & ALL_NEON) == ALL_NEON ? "neon-i8mm" : cpu & CPU_DOTPROD ? "neon-dotprod" : "neon";
+#else
+    return "scalar";
+#endif
+}
+
 START_TEST(a_set_is_chosen_only_with_all_that_it_needs)
 {
-    const uint32_t all = ALL_AVX2 | ALL_AVX512;
-
-    for (uint32_t cpu = 0; cpu <= all; cpu++) {
-        const char *expected = (cpu & ALL_AVX2) != ALL_AVX2 ? "scalar" : cpu == all ? "avx512" : "avx2";
+    for (uint32_t cpu = 0; cpu <= (ALL_AVX2 | ALL_AVX512 | CPU_AVX_VNNI | ALL_NEON); cpu++) {
         struct kern_ops ops = { 0 };
 
         kern_choose(&ops, cpu);
 
-#if defined(__x86_64__)
-        ck_assert_str_eq(ops.name, expected);
-#else
-        (void)expected;
-        ck_assert_str_eq(ops.name, "scalar");
-#endif
+        ck_assert_str_eq(ops.name, expected_set(cpu));
         ck_assert(ops.unpack && ops.quantise && ops.matmul && ops.rms_norm && ops.rope && ops.silu_mul && ops.add);
         ck_assert(ops.store && ops.attend && ops.argmax);
     }
@@ -355,8 +386,16 @@ START_TEST(sets_have_names_and_others_are_refused)
     ck_assert_uint_eq(mask, 0);
     ck_assert(cpu_mask("avx2", &mask));
     ck_assert_uint_eq(mask, ALL_AVX2);
+    ck_assert(cpu_mask("avx2-vnni", &mask));
+    ck_assert_uint_eq(mask, ALL_AVX2 | CPU_VNNI | CPU_AVX_VNNI);
     ck_assert(cpu_mask("avx512", &mask));
     ck_assert_uint_eq(mask, ALL_AVX2 | ALL_AVX512);
+    ck_assert(cpu_mask("neon", &mask));
+    ck_assert_uint_eq(mask, CPU_NEON);
+    ck_assert(cpu_mask("neon-dotprod", &mask));
+    ck_assert_uint_eq(mask, CPU_NEON | CPU_DOTPROD);
+    ck_assert(cpu_mask("neon-i8mm", &mask));
+    ck_assert_uint_eq(mask, ALL_NEON);
     ck_assert(cpu_mask("", &mask));
     ck_assert_uint_eq(mask, UINT32_MAX);
 }
@@ -377,7 +416,8 @@ int main(void)
     tcase_add_loop_test(quota, fast_cores_are_chosen_and_slow_ones_left, 0, COUNTOF(cores_rows));
     suite_add_tcase(suite, quota);
     unit_add(cpu, feature_words_become_bits, registers_that_are_not_saved_are_not_used, a_missing_extension_is_missing,
-             a_set_is_chosen_only_with_all_that_it_needs, sets_have_names_and_others_are_refused);
+             words_of_arm_become_bits, a_set_is_chosen_only_with_all_that_it_needs,
+             sets_have_names_and_others_are_refused);
     suite_add_tcase(suite, cpu);
     return unit_run(suite);
 }

@@ -1,28 +1,28 @@
 /*
- * Avx2_elem: norms, rotation and element-wise kernels, eight at a time
+ * Vec_elem: norms, rotation and element-wise kernels, eight at a time
  *
  * Elements left over after the eights are computed as in the definition.
  */
-#include "kern/avx2.h"
 #include "kern/ref_sum.h"
 #include "kern/set.h"
+#include "kern/vec.h"
 
 static float square_sum(const float *x, uint32_t n)
 {
     const uint32_t whole = n / REF_LANES * REF_LANES;
-    __m256 low = _mm256_setzero_ps();
-    __m256 high = _mm256_setzero_ps();
+    vecf low = vecf_set(0.0f);
+    vecf high = vecf_set(0.0f);
     struct ref_sum sum;
 
     for (uint32_t i = 0; i < whole; i += REF_LANES) {
-        const __m256 a = _mm256_loadu_ps(x + i);
-        const __m256 b = _mm256_loadu_ps(x + i + 8);
+        const vecf a = vecf_load(x + i);
+        const vecf b = vecf_load(x + i + 8);
 
-        low = _mm256_fmadd_ps(a, a, low);
-        high = _mm256_fmadd_ps(b, b, high);
+        low = vecf_fma(a, a, low);
+        high = vecf_fma(b, b, high);
     }
-    _mm256_storeu_ps(sum.lane, low);
-    _mm256_storeu_ps(sum.lane + 8, high);
+    vecf_store(sum.lane, low);
+    vecf_store(sum.lane + 8, high);
     ref_sum_add(&sum, x + whole, x + whole, n - whole);
     return ref_sum_join(&sum);
 }
@@ -37,9 +37,9 @@ static void rms_norm(float *out, const float *x, const float *weight, float eps,
     }
     scale = 1.0f / sqrtf(square_sum(x, n) / (float)n + eps);
     for (; i + 8 <= n; i += 8) {
-        const __m256 scaled = _mm256_mul_ps(_mm256_loadu_ps(x + i), _mm256_set1_ps(scale));
+        const vecf scaled = vecf_mul(vecf_load(x + i), vecf_set(scale));
 
-        _mm256_storeu_ps(out + i, _mm256_mul_ps(scaled, _mm256_loadu_ps(weight + i)));
+        vecf_store(out + i, vecf_mul(scaled, vecf_load(weight + i)));
     }
     for (; i < n; i++) {
         out[i] = (x[i] * scale) * weight[i];
@@ -50,14 +50,12 @@ static void rotate_adjacent(float *x, const float *table, uint32_t n_pairs)
 {
     uint32_t i = 0;
 
-    for (; i + 4 <= n_pairs; i += 4) {
-        const __m256 pairs = _mm256_loadu_ps(x + 2 * i);
-        const __m256 cos_sin = _mm256_loadu_ps(table + 2 * i);
-        const __m256 sin_cos = _mm256_permute_ps(cos_sin, 0xb1);
-        const __m256 a = _mm256_moveldup_ps(pairs);
-        const __m256 b = _mm256_movehdup_ps(pairs);
+    for (; i + 8 <= n_pairs; i += 8) {
+        vecf a, b, c, s;
 
-        _mm256_storeu_ps(x + 2 * i, _mm256_fmaddsub_ps(a, cos_sin, _mm256_mul_ps(b, sin_cos)));
+        vecf_load_pairs(x + 2 * i, &a, &b);
+        vecf_load_pairs(table + 2 * i, &c, &s);
+        vecf_store_pairs(x + 2 * i, vecf_fms(a, c, vecf_mul(b, s)), vecf_fma(a, s, vecf_mul(b, c)));
     }
     for (; i < n_pairs; i++) {
         const float a = x[2 * i];
@@ -73,17 +71,13 @@ static void rotate_halves(float *x, const float *table, uint32_t n_pairs)
     uint32_t i = 0;
 
     for (; i + 8 <= n_pairs; i += 8) {
-        const __m256 first = _mm256_loadu_ps(table + 2 * i);
-        const __m256 second = _mm256_loadu_ps(table + 2 * i + 8);
-        const __m256d cos_mixed = _mm256_castps_pd(_mm256_shuffle_ps(first, second, 0x88));
-        const __m256d sin_mixed = _mm256_castps_pd(_mm256_shuffle_ps(first, second, 0xdd));
-        const __m256 c = _mm256_castpd_ps(_mm256_permute4x64_pd(cos_mixed, 0xd8));
-        const __m256 s = _mm256_castpd_ps(_mm256_permute4x64_pd(sin_mixed, 0xd8));
-        const __m256 a = _mm256_loadu_ps(x + i);
-        const __m256 b = _mm256_loadu_ps(x + n_pairs + i);
+        const vecf a = vecf_load(x + i);
+        const vecf b = vecf_load(x + n_pairs + i);
+        vecf c, s;
 
-        _mm256_storeu_ps(x + i, _mm256_fmsub_ps(a, c, _mm256_mul_ps(b, s)));
-        _mm256_storeu_ps(x + n_pairs + i, _mm256_fmadd_ps(a, s, _mm256_mul_ps(b, c)));
+        vecf_load_pairs(table + 2 * i, &c, &s);
+        vecf_store(x + i, vecf_fms(a, c, vecf_mul(b, s)));
+        vecf_store(x + n_pairs + i, vecf_fma(a, s, vecf_mul(b, c)));
     }
     for (; i < n_pairs; i++) {
         const float a = x[i];
@@ -113,15 +107,12 @@ static void rope(const struct kern_rope *op, uint32_t first, uint32_t n)
 
 static void silu_mul(float *out, const float *gate, const float *up, uint32_t n)
 {
-    const __m256 one = _mm256_set1_ps(1.0f);
-    const __m256 minus = _mm256_set1_ps(-0.0f);
     uint32_t i = 0;
 
     for (; i + 8 <= n; i += 8) {
-        const __m256 g = _mm256_loadu_ps(gate + i);
-        const __m256 silu = _mm256_div_ps(g, _mm256_add_ps(one, avx2_exp(_mm256_xor_ps(g, minus))));
+        const vecf g = vecf_load(gate + i);
 
-        _mm256_storeu_ps(out + i, _mm256_mul_ps(silu, _mm256_loadu_ps(up + i)));
+        vecf_store(out + i, vecf_mul(vecf_gate(g, g), vecf_load(up + i)));
     }
     for (; i < n; i++) {
         out[i] = (gate[i] / (1.0f + real_exp(-gate[i]))) * up[i];
@@ -130,18 +121,14 @@ static void silu_mul(float *out, const float *gate, const float *up, uint32_t n)
 
 static void gelu_mul(float *out, const float *gate, const float *up, uint32_t n)
 {
-    const __m256 one = _mm256_set1_ps(1.0f);
-    const __m256 minus = _mm256_set1_ps(-0.0f);
     uint32_t i = 0;
 
     for (; i + 8 <= n; i += 8) {
-        const __m256 x = _mm256_loadu_ps(gate + i);
-        const __m256 line =
-            _mm256_fmadd_ps(_mm256_mul_ps(x, x), _mm256_set1_ps(KERN_GELU_CUBE), _mm256_set1_ps(KERN_GELU_LINE));
-        const __m256 e = avx2_exp(_mm256_xor_ps(_mm256_mul_ps(x, line), minus));
-        const __m256 gelu = _mm256_div_ps(x, _mm256_add_ps(one, e));
+        const vecf x = vecf_load(gate + i);
+        const vecf line = vecf_fma(vecf_mul(x, x), vecf_set(KERN_GELU_CUBE), vecf_set(KERN_GELU_LINE));
+        const vecf gelu = vecf_gate(x, vecf_mul(x, line));
 
-        _mm256_storeu_ps(out + i, _mm256_mul_ps(gelu, _mm256_loadu_ps(up + i)));
+        vecf_store(out + i, vecf_mul(gelu, vecf_load(up + i)));
     }
     for (; i < n; i++) {
         const float u = gate[i] * fmaf(gate[i] * gate[i], KERN_GELU_CUBE, KERN_GELU_LINE);
@@ -152,14 +139,12 @@ static void gelu_mul(float *out, const float *gate, const float *up, uint32_t n)
 
 static void sigmoid_mul(float *out, const float *gate, const float *x, uint32_t n)
 {
-    const __m256 one = _mm256_set1_ps(1.0f);
-    const __m256 minus = _mm256_set1_ps(-0.0f);
     uint32_t i = 0;
 
     for (; i + 8 <= n; i += 8) {
-        const __m256 e = avx2_exp(_mm256_xor_ps(_mm256_loadu_ps(gate + i), minus));
+        const vecf sigmoid = vecf_gate(vecf_set(1.0f), vecf_load(gate + i));
 
-        _mm256_storeu_ps(out + i, _mm256_mul_ps(_mm256_div_ps(one, _mm256_add_ps(one, e)), _mm256_loadu_ps(x + i)));
+        vecf_store(out + i, vecf_mul(sigmoid, vecf_load(x + i)));
     }
     for (; i < n; i++) {
         out[i] = (1.0f / (1.0f + real_exp(-gate[i]))) * x[i];
@@ -171,7 +156,7 @@ static void scale(float *out, const float *x, float by, uint32_t n)
     uint32_t i = 0;
 
     for (; i + 8 <= n; i += 8) {
-        _mm256_storeu_ps(out + i, _mm256_mul_ps(_mm256_loadu_ps(x + i), _mm256_set1_ps(by)));
+        vecf_store(out + i, vecf_mul(vecf_load(x + i), vecf_set(by)));
     }
     for (; i < n; i++) {
         out[i] = x[i] * by;
@@ -183,7 +168,7 @@ static void cap(float *out, const float *x, float limit, uint32_t n)
     uint32_t i = 0;
 
     for (; i + 8 <= n; i += 8) {
-        _mm256_storeu_ps(out + i, avx2_capped(_mm256_loadu_ps(x + i), _mm256_set1_ps(limit)));
+        vecf_store(out + i, vecf_capped(vecf_load(x + i), vecf_set(limit)));
     }
     for (; i < n; i++) {
         out[i] = real_tanh(x[i] / limit) * limit;
@@ -195,7 +180,7 @@ static void add(float *out, const float *a, const float *b, uint32_t n)
     uint32_t i = 0;
 
     for (; i + 8 <= n; i += 8) {
-        _mm256_storeu_ps(out + i, _mm256_add_ps(_mm256_loadu_ps(a + i), _mm256_loadu_ps(b + i)));
+        vecf_store(out + i, vecf_add(vecf_load(a + i), vecf_load(b + i)));
     }
     for (; i < n; i++) {
         out[i] = a[i] + b[i];
@@ -205,15 +190,15 @@ static void add(float *out, const float *a, const float *b, uint32_t n)
 /* Finds the largest, then its first index. */
 static uint32_t argmax(const float *x, uint32_t n)
 {
-    __m256 most = _mm256_set1_ps(-INFINITY);
+    vecf most = vecf_set(-INFINITY);
     float lanes[8];
     float best = -INFINITY;
     uint32_t i = 0;
 
     for (; i + 8 <= n; i += 8) {
-        most = _mm256_max_ps(_mm256_loadu_ps(x + i), most); /* the second where the first is NaN */
+        most = vecf_max(vecf_load(x + i), most); /* the second where the first is NaN */
     }
-    _mm256_storeu_ps(lanes, most);
+    vecf_store(lanes, most);
     for (uint32_t lane = 0; lane < 8; lane++) {
         best = lanes[lane] > best ? lanes[lane] : best;
     }
@@ -228,7 +213,7 @@ static uint32_t argmax(const float *x, uint32_t n)
     return i;
 }
 
-void kern_fill_avx2_elem(struct kern_ops *ops)
+void kern_fill_vec_elem(struct kern_ops *ops)
 {
     ops->rms_norm = rms_norm;
     ops->rope = rope;

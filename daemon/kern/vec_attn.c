@@ -1,13 +1,13 @@
 /*
- * Avx2_attn: attention over pages, for neighbours that share their KV
+ * Vec_attn: attention over pages, for neighbours that share their KV
  *
  * Neighbouring items (rows of one prompt, or heads of one group) read the same K and V. So a page is converted to
  * floats once, into an array that stays in the nearest cache, and all items of the group read it from there. Heads with
  * a size that is no multiple of 16 are padded with K = -0 against q = 1: adding -0 changes no float.
  */
-#include "kern/avx2.h"
 #include "kern/kv.h"
 #include "kern/set.h"
+#include "kern/vec.h"
 
 #include <stdbool.h>
 
@@ -25,9 +25,9 @@ struct pass {
     const struct kern_kv_row *row;
     const float *q;
     float *out;
-    float m;      /* largest score so far */
-    __m256 l_low; /* sums of p, by position mod 16 */
-    __m256 l_high;
+    float m;    /* largest score so far */
+    vecf l_low; /* sums of p, by position mod 16 */
+    vecf l_high;
 };
 
 static uint32_t padded(uint32_t dim)
@@ -36,96 +36,81 @@ static uint32_t padded(uint32_t dim)
 }
 
 /* Computes the products of @q with four rows of @k, each as eight sums: lane i plus lane i + 8. */
-AVX2_INLINE void four_dots(const float *q, const float *k, uint32_t dim, __m256 eight[4])
+VEC_INLINE void four_dots(const float *q, const float *k, uint32_t dim, vecf eight[4])
 {
-    __m256 low[4], high[4];
+    vecf low[4], high[4];
 
     for (uint32_t j = 0; j < 4; j++) {
-        low[j] = _mm256_setzero_ps();
-        high[j] = _mm256_setzero_ps();
+        low[j] = vecf_set(0.0f);
+        high[j] = vecf_set(0.0f);
     }
     for (uint32_t i = 0; i < dim; i += LANES) {
-        const __m256 q_low = _mm256_loadu_ps(q + i);
-        const __m256 q_high = _mm256_loadu_ps(q + i + 8);
+        const vecf q_low = vecf_load(q + i);
+        const vecf q_high = vecf_load(q + i + 8);
 
         for (uint32_t j = 0; j < 4; j++) {
-            low[j] = _mm256_fmadd_ps(q_low, _mm256_loadu_ps(k + (size_t)j * dim + i), low[j]);
-            high[j] = _mm256_fmadd_ps(q_high, _mm256_loadu_ps(k + (size_t)j * dim + i + 8), high[j]);
+            low[j] = vecf_fma(q_low, vecf_load(k + (size_t)j * dim + i), low[j]);
+            high[j] = vecf_fma(q_high, vecf_load(k + (size_t)j * dim + i + 8), high[j]);
         }
     }
     for (uint32_t j = 0; j < 4; j++) {
-        eight[j] = _mm256_add_ps(low[j], high[j]);
+        eight[j] = vecf_add(low[j], high[j]);
     }
-}
-
-/* Returns one level of the tree for rows @a and @b: lane i plus lane i + 4; a's four, then b's. */
-AVX2_INLINE __m256 to_four(__m256 a, __m256 b)
-{
-    return _mm256_add_ps(_mm256_permute2f128_ps(a, b, 0x20), _mm256_permute2f128_ps(a, b, 0x31));
 }
 
 /* Returns the scores of eight positions before scaling: the tree of the sum of 16, for eight rows at once. */
-AVX2_INLINE __m256 eight_dots(const float *q, const float *k, uint32_t dim)
+VEC_INLINE vecf eight_dots(const float *q, const float *k, uint32_t dim)
 {
-    __m256 rows[8];
-    __m256 four[4];
-    __m256 first, second;
+    vecf rows[8];
 
     four_dots(q, k, dim, rows);
     four_dots(q, k + (size_t)4 * dim, dim, rows + 4);
-    for (uint32_t j = 0; j < 4; j++) {
-        four[j] = to_four(rows[j], rows[j + 4]);
-    }
-    first = _mm256_add_ps(_mm256_shuffle_ps(four[0], four[1], 0x44), _mm256_shuffle_ps(four[0], four[1], 0xee));
-    second = _mm256_add_ps(_mm256_shuffle_ps(four[2], four[3], 0x44), _mm256_shuffle_ps(four[2], four[3], 0xee));
-    return _mm256_add_ps(_mm256_shuffle_ps(first, second, 0x88), _mm256_shuffle_ps(first, second, 0xdd));
+    return vecf_join_eight(rows);
 }
 
 /* Leaves lanes @from .. @to (of 16) of @first and @second unchanged and sets the others to -infinity. */
-AVX2_INLINE void keep_lanes(uint32_t from, uint32_t to, __m256 *first, __m256 *second)
+VEC_INLINE void keep_lanes(uint32_t from, uint32_t to, vecf *first, vecf *second)
 {
-    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    const __m256i above = _mm256_set1_epi32((int)from - 1);
-    const __m256i below = _mm256_set1_epi32((int)to + 1);
-    const __m256 none = _mm256_set1_ps(-INFINITY);
+    const veci lane = veci_lanes();
+    const veci above = veci_set((int)from - 1);
+    const veci below = veci_set((int)to + 1);
+    const vecf none = vecf_set(-INFINITY);
 
     for (int half = 0; half < 2; half++) {
-        __m256 *x = half == 0 ? first : second;
-        const __m256i at = _mm256_add_epi32(lane, _mm256_set1_epi32(8 * half));
-        const __m256i in = _mm256_and_si256(_mm256_cmpgt_epi32(at, above), _mm256_cmpgt_epi32(below, at));
+        vecf *x = half == 0 ? first : second;
+        const veci at = veci_add(lane, veci_set(8 * half));
+        const veci in = veci_and(veci_less(above, at), veci_less(at, below));
 
-        *x = _mm256_blendv_ps(none, *x, _mm256_castsi256_ps(in));
+        *x = vecf_select(in, *x, none);
     }
 }
 
 /* Returns the largest of @m and the sixteen lanes; NaN never wins. */
-AVX2_INLINE float most_of(float m, __m256 first, __m256 second)
+VEC_INLINE float most_of(float m, vecf first, vecf second)
 {
-    __m256 most = _mm256_max_ps(second, _mm256_max_ps(first, _mm256_set1_ps(m)));
-    __m128 four = _mm_max_ps(_mm256_castps256_ps128(most), _mm256_extractf128_ps(most, 1));
+    const vecf most = vecf_max(second, vecf_max(first, vecf_set(m)));
 
-    four = _mm_max_ps(four, _mm_movehl_ps(four, four));
-    return _mm_cvtss_f32(_mm_max_ss(four, _mm_movehdup_ps(four)));
+    return -vecf_least(vecf_neg(most));
 }
 
 /* Computes out = out * c, then adds p * v of positions @from .. @to in order; @n registers of eight columns. */
-AVX2_INLINE void add_values(float *out, float c, const float *p, const float *v, uint32_t dim, uint32_t from,
-                            uint32_t to, uint32_t n)
+VEC_INLINE void add_values(float *out, float c, const float *p, const float *v, uint32_t dim, uint32_t from,
+                           uint32_t to, uint32_t n)
 {
-    __m256 sum[8];
+    vecf sum[8];
 
     for (uint32_t i = 0; i < n; i++) {
-        sum[i] = _mm256_mul_ps(_mm256_loadu_ps(out + 8 * i), _mm256_set1_ps(c));
+        sum[i] = vecf_mul(vecf_load(out + 8 * i), vecf_set(c));
     }
     for (uint32_t pos = from; pos <= to; pos++) {
-        const __m256 weight = _mm256_set1_ps(p[pos]);
+        const vecf weight = vecf_set(p[pos]);
 
         for (uint32_t i = 0; i < n; i++) {
-            sum[i] = _mm256_fmadd_ps(weight, _mm256_loadu_ps(v + (size_t)pos * dim + 8 * i), sum[i]);
+            sum[i] = vecf_fma(weight, vecf_load(v + (size_t)pos * dim + 8 * i), sum[i]);
         }
     }
     for (uint32_t i = 0; i < n; i++) {
-        _mm256_storeu_ps(out + 8 * i, sum[i]);
+        vecf_store(out + 8 * i, sum[i]);
     }
 }
 
@@ -156,9 +141,9 @@ static void take_page(const struct kern_attend *op, const struct page *page, con
     const uint32_t stride = padded(dim);
     _Alignas(32) float padded_q[KERN_HEAD_MAX];
     _Alignas(32) float p[KERN_PAGE_TOK];
-    const __m256 scale = _mm256_set1_ps(op->scale * (1.0f / (float)kv_hadamard_width(op->shape.kv, dim)));
+    const vecf scale = vecf_set(op->scale * (1.0f / (float)kv_hadamard_width(op->shape.kv, dim)));
     const float *q = pass->q;
-    __m256 first, second;
+    vecf first, second;
     float m, c;
 
     if (stride != dim) {
@@ -168,22 +153,22 @@ static void take_page(const struct kern_attend *op, const struct page *page, con
         }
         q = padded_q;
     }
-    first = _mm256_mul_ps(eight_dots(q, page->k, stride), scale);
-    second = _mm256_mul_ps(eight_dots(q, page->k + (size_t)8 * stride, stride), scale);
+    first = vecf_mul(eight_dots(q, page->k, stride), scale);
+    second = vecf_mul(eight_dots(q, page->k + (size_t)8 * stride, stride), scale);
     if (op->cap > 0.0f) {
-        first = avx2_capped(first, _mm256_set1_ps(op->cap));
-        second = avx2_capped(second, _mm256_set1_ps(op->cap));
+        first = vecf_capped(first, vecf_set(op->cap));
+        second = vecf_capped(second, vecf_set(op->cap));
     }
     keep_lanes(from, to, &first, &second);
     m = most_of(pass->m, first, second);
-    c = _mm256_cvtss_f32(avx2_exp(_mm256_set1_ps(pass->m - m)));
+    c = vecf_first(vecf_exp(vecf_set(pass->m - m)));
 
-    first = avx2_exp(_mm256_sub_ps(first, _mm256_set1_ps(m)));
-    second = avx2_exp(_mm256_sub_ps(second, _mm256_set1_ps(m)));
-    _mm256_store_ps(p, first);
-    _mm256_store_ps(p + 8, second);
-    pass->l_low = _mm256_add_ps(_mm256_mul_ps(pass->l_low, _mm256_set1_ps(c)), first);
-    pass->l_high = _mm256_add_ps(_mm256_mul_ps(pass->l_high, _mm256_set1_ps(c)), second);
+    first = vecf_exp(vecf_sub(first, vecf_set(m)));
+    second = vecf_exp(vecf_sub(second, vecf_set(m)));
+    vecf_store(p, first);
+    vecf_store(p + 8, second);
+    pass->l_low = vecf_add(vecf_mul(pass->l_low, vecf_set(c)), first);
+    pass->l_high = vecf_add(vecf_mul(pass->l_high, vecf_set(c)), second);
     add_all_values(pass->out, c, p, v, dim, from, to);
     pass->m = m;
 }
@@ -195,12 +180,12 @@ static const float *load_page(const struct kern_kv_shape *shape, uint32_t number
     uint8_t *v = kv_strip(shape, number, shape->n_kv_heads + kv_head);
     const uint32_t stride = padded(shape->head_dim);
 
-    avx2_kv_get(shape->kv, kv_strip(shape, number, kv_head), n_pos, shape->head_dim, page->k, stride);
+    vec_kv_get(shape->kv, kv_strip(shape, number, kv_head), n_pos, shape->head_dim, page->k, stride);
     memset(page->k + (size_t)n_pos * stride, 0, (KERN_PAGE_TOK - n_pos) * stride * sizeof(float));
     if (shape->kv == KERN_KV_F32) {
         return (const float *)(const void *)v;
     }
-    avx2_kv_get(shape->kv, v, n_pos, shape->head_dim, page->v, shape->head_dim);
+    vec_kv_get(shape->kv, v, n_pos, shape->head_dim, page->v, shape->head_dim);
     return page->v;
 }
 
@@ -210,7 +195,7 @@ static void transform_queries(struct pass *group, uint32_t n, uint32_t dim, uint
 {
     for (uint32_t i = 0; width > 1 && i < n; i++) {
         memcpy(transformed[i], group[i].q, dim * sizeof(float));
-        avx2_kv_hadamard(transformed[i], dim, width);
+        vec_kv_hadamard(transformed[i], dim, width);
         group[i].q = transformed[i];
     }
 }
@@ -247,16 +232,16 @@ static void attend_group(const struct kern_attend *op, uint32_t kv_head, struct 
         }
     }
     for (uint32_t i = 0; i < n; i++) {
-        const float inv = 1.0f / avx2_join(group[i].l_low, group[i].l_high) * (1.0f / (float)width);
+        const float inv = 1.0f / vecf_join_16(group[i].l_low, group[i].l_high) * (1.0f / (float)width);
 
-        avx2_kv_hadamard(group[i].out, dim, width);
+        vec_kv_hadamard(group[i].out, dim, width);
         for (uint32_t j = 0; j < dim; j++) {
             group[i].out[j] *= inv;
         }
     }
 }
 
-void avx2_attend(const struct kern_attend *op, uint32_t first, uint32_t n)
+void vec_attend(const struct kern_attend *op, uint32_t first, uint32_t n)
 {
     const uint32_t n_shared = op->n_heads / op->shape.n_kv_heads;
     const uint32_t dim = op->shape.head_dim;
@@ -280,8 +265,8 @@ void avx2_attend(const struct kern_attend *op, uint32_t first, uint32_t n)
             .q = op->q + r * op->q_stride + (size_t)head * dim,
             .out = op->out + r * op->out_stride + (size_t)head * dim,
             .m = -INFINITY,
-            .l_low = _mm256_setzero_ps(),
-            .l_high = _mm256_setzero_ps(),
+            .l_low = vecf_set(0.0f),
+            .l_high = vecf_set(0.0f),
         };
     }
     if (n_group > 0) {
@@ -300,15 +285,15 @@ static void store(const struct kern_store *op, uint32_t first, uint32_t n)
         for (uint32_t h = 0; h < shape->n_kv_heads; h++) {
             const size_t at = (size_t)h * shape->head_dim;
 
-            avx2_kv_put(shape->kv, op->k + r * op->k_stride + at, shape->head_dim, kv_strip(shape, page, h), lane);
-            avx2_kv_put(shape->kv, op->v + r * op->v_stride + at, shape->head_dim,
-                        kv_strip(shape, page, shape->n_kv_heads + h), lane);
+            vec_kv_put(shape->kv, op->k + r * op->k_stride + at, shape->head_dim, kv_strip(shape, page, h), lane);
+            vec_kv_put(shape->kv, op->v + r * op->v_stride + at, shape->head_dim,
+                       kv_strip(shape, page, shape->n_kv_heads + h), lane);
         }
     }
 }
 
-void kern_fill_avx2_attn(struct kern_ops *ops)
+void kern_fill_vec_attn(struct kern_ops *ops)
 {
     ops->store = store;
-    ops->attend = avx2_attend;
+    ops->attend = vec_attend;
 }

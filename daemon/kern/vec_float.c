@@ -1,28 +1,22 @@
 /*
- * Avx2_float: matrix products of float weights: the sum of 16 in two registers for each (weight row, activation row)
+ * Vec_float: matrix products of float weights: the sum of 16 in two registers for each (weight row, activation row)
  *
  * Four weight rows by one activation row, or two by three: eight or twelve running registers, enough to hide the
  * latency of the fused operation. The last columns are padded with -0 * 1: adding -0 changes no float.
  */
-#include "kern/avx2.h"
 #include "kern/set.h"
+#include "kern/vec.h"
 
 #define LANES    16
 #define MAX_ROWS 4 /* weight rows of a tile */
 #define MAX_ACTS 3
 
-AVX2_INLINE __m256 load_eight(uint32_t type, const uint8_t *at)
+VEC_INLINE vecf load_eight(uint32_t type, const uint8_t *at)
 {
-    __m128i half;
-
     if (type == ELEM_F32) {
-        return _mm256_loadu_ps((const float *)(const void *)at);
+        return vecf_load((const float *)(const void *)at);
     }
-    half = _mm_loadu_si128((const __m128i *)(const void *)at);
-    if (type == ELEM_F16) {
-        return _mm256_cvtph_ps(half);
-    }
-    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half), 16));
+    return type == ELEM_F16 ? vecf_load_halves(at) : vecf_load_bf16(at);
 }
 
 struct tile {
@@ -33,29 +27,29 @@ struct tile {
 };
 
 /* Copies the last @n columns of @from to 16 elements of @elem_bytes each, the rest of which hold @filler. */
-AVX2_INLINE void pad(void *to, const void *from, uint32_t n, size_t elem_bytes, const void *filler)
+VEC_INLINE void pad(void *to, const void *from, uint32_t n, size_t elem_bytes, const void *filler)
 {
     for (uint32_t i = 0; i < LANES; i++) {
         memcpy((char *)to + i * elem_bytes, i < n ? (const char *)from + i * elem_bytes : filler, elem_bytes);
     }
 }
 
-AVX2_INLINE void add_columns(uint32_t type, uint32_t n_rows, uint32_t n_acts, const uint8_t *const *weights,
-                             const float *const *acts, size_t elem_bytes, __m256 (*sum)[MAX_ACTS][2])
+VEC_INLINE void add_columns(uint32_t type, uint32_t n_rows, uint32_t n_acts, const uint8_t *const *weights,
+                            const float *const *acts, size_t elem_bytes, vecf (*sum)[MAX_ACTS][2])
 {
     for (uint32_t i = 0; i < n_rows; i++) {
-        const __m256 low = load_eight(type, weights[i]);
-        const __m256 high = load_eight(type, weights[i] + 8 * elem_bytes);
+        const vecf low = load_eight(type, weights[i]);
+        const vecf high = load_eight(type, weights[i] + 8 * elem_bytes);
 
         for (uint32_t t = 0; t < n_acts; t++) {
-            sum[i][t][0] = _mm256_fmadd_ps(low, _mm256_loadu_ps(acts[t]), sum[i][t][0]);
-            sum[i][t][1] = _mm256_fmadd_ps(high, _mm256_loadu_ps(acts[t] + 8), sum[i][t][1]);
+            sum[i][t][0] = vecf_fma(low, vecf_load(acts[t]), sum[i][t][0]);
+            sum[i][t][1] = vecf_fma(high, vecf_load(acts[t] + 8), sum[i][t][1]);
         }
     }
 }
 
-AVX2_INLINE void add_tail(uint32_t type, uint32_t n_rows, uint32_t n_acts, const struct tile *tile, uint32_t col,
-                          size_t elem_bytes, __m256 (*sum)[MAX_ACTS][2])
+VEC_INLINE void add_tail(uint32_t type, uint32_t n_rows, uint32_t n_acts, const struct tile *tile, uint32_t col,
+                         size_t elem_bytes, vecf (*sum)[MAX_ACTS][2])
 {
     static const uint8_t minus_zero_f32[4] = { 0, 0, 0, 0x80 };
     static const uint8_t minus_zero_16[2] = { 0, 0x80 };
@@ -78,18 +72,18 @@ AVX2_INLINE void add_tail(uint32_t type, uint32_t n_rows, uint32_t n_acts, const
     add_columns(type, n_rows, n_acts, weight_rows, act_rows, elem_bytes, sum);
 }
 
-AVX2_INLINE void run_tile(uint32_t type, uint32_t n_rows, uint32_t n_acts, const struct tile *tile)
+VEC_INLINE void run_tile(uint32_t type, uint32_t n_rows, uint32_t n_acts, const struct tile *tile)
 {
     const size_t elem_bytes = type == ELEM_F32 ? 4 : 2;
     const uint32_t whole = tile->n_cols / LANES * LANES;
     const uint8_t *weights[MAX_ROWS];
     const float *acts[MAX_ACTS];
-    __m256 sum[MAX_ROWS][MAX_ACTS][2];
+    vecf sum[MAX_ROWS][MAX_ACTS][2];
 
     for (uint32_t i = 0; i < n_rows; i++) {
         for (uint32_t t = 0; t < n_acts; t++) {
-            sum[i][t][0] = _mm256_setzero_ps();
-            sum[i][t][1] = _mm256_setzero_ps();
+            sum[i][t][0] = vecf_set(0.0f);
+            sum[i][t][1] = vecf_set(0.0f);
         }
     }
     for (uint32_t col = 0; col < whole; col += LANES) {
@@ -106,13 +100,13 @@ AVX2_INLINE void run_tile(uint32_t type, uint32_t n_rows, uint32_t n_acts, const
     }
     for (uint32_t i = 0; i < n_rows; i++) {
         for (uint32_t t = 0; t < n_acts; t++) {
-            tile->out[t][i] = avx2_join(sum[i][t][0], sum[i][t][1]);
+            tile->out[t][i] = vecf_join_16(sum[i][t][0], sum[i][t][1]);
         }
     }
 }
 
 /* Runs a tile of (weight rows, activation rows): a wide one, or a narrow one at the edges. */
-AVX2_INLINE void run_type(uint32_t type, uint32_t n_rows, uint32_t n_acts, const struct tile *tile)
+VEC_INLINE void run_type(uint32_t type, uint32_t n_rows, uint32_t n_acts, const struct tile *tile)
 {
     if (n_rows == 4) {
         run_tile(type, 4, 1, tile);
@@ -157,7 +151,7 @@ static uint32_t rows_by(const struct kern_matmul *op, uint32_t w, uint32_t n_row
     return row;
 }
 
-void avx2_matmul_floats(const struct kern_matmul *op, uint32_t first, uint32_t n)
+void vec_matmul_floats(const struct kern_matmul *op, uint32_t first, uint32_t n)
 {
     uint32_t w = first;
     uint32_t row;
