@@ -368,7 +368,7 @@ static void add_item(struct group *group, uint32_t head, uint32_t r)
     float *q = group->q + (size_t)group->n * dim;
 
     memcpy(q, op->q + r * op->q_stride + (size_t)head * dim, dim * sizeof(float));
-    avx2_kv_hadamard(q, dim, kv_hadamard_width(op->shape.kv, dim));
+    vec_kv_hadamard(q, dim, kv_hadamard_width(op->shape.kv, dim));
     memset(group->out + (size_t)group->n * dim, 0, dim * sizeof(float));
     group->rows[group->n] = &op->rows[r];
     group->outs[group->n++] = op->out + r * op->out_stride + (size_t)head * dim;
@@ -387,7 +387,7 @@ static void end_group(struct group *group)
         float *out = group->out + (size_t)t * dim;
         const float inv = 1.0f / join_one(_mm512_load_ps(group->l[t])) * (1.0f / (float)width);
 
-        avx2_kv_hadamard(out, dim, width);
+        vec_kv_hadamard(out, dim, width);
         for (uint32_t i = 0; i < dim; i += LANES) {
             _mm512_storeu_ps(group->outs[t] + i, _mm512_mul_ps(_mm512_loadu_ps(out + i), _mm512_set1_ps(inv)));
         }
