@@ -11,6 +11,7 @@
 #ifndef SOTTO_TOOL_BENCH_H
 #define SOTTO_TOOL_BENCH_H
 
+#include "base/diag.h"
 #include "tool/ceiling.h"
 #include <jansson.h>
 #include <stdio.h>
