@@ -12,6 +12,7 @@
 
 int ceiling_open(struct ceiling_probe *probe, uint32_t n_threads)
 {
+    struct cores cores;
     uintptr_t first;
     int r;
 
@@ -24,7 +25,8 @@ int ceiling_open(struct ceiling_probe *probe, uint32_t n_threads)
     first = ((uintptr_t)probe->block + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1);
     (void)madvise((void *)first, CEILING_BLOCK - HUGE_PAGE, MADV_HUGEPAGE);
     memset(probe->block, 1, CEILING_BLOCK);
-    r = pool_create(&probe->pool, &(struct pool_setup){ .n_workers = n_threads });
+    cores_choose(&cores, "", NULL, n_threads);
+    r = pool_create(&probe->pool, &cores);
     if (r) {
         ceiling_close(probe);
         return err_up(r);
