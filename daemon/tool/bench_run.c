@@ -117,10 +117,11 @@ static uint64_t resident(void)
 
 static void note_memory(struct run *run)
 {
+    const uint64_t n_bytes = resident();
     struct mem_account kv;
 
     mem_read(MEM_KV, &kv);
-    run->model->resident_bytes = resident() - num_min(resident(), CEILING_BLOCK);
+    run->model->resident_bytes = n_bytes - num_min(n_bytes, CEILING_BLOCK);
     run->model->kv_bytes = kv.bytes;
 }
 
@@ -197,7 +198,7 @@ static void describe(struct bench_model *model, const struct trial *trial)
     snprintf(model->format, sizeof(model->format), "%s", format);
     snprintf(model->backend, sizeof(model->backend), "%s", facts->backend);
     model->n_parameters = facts->n_parameters;
-    model->file_bytes = trial->file.gguf ? gguf_file_bytes(trial->file.gguf) : 0;
+    model->file_bytes = gguf_file_bytes(trial->file.gguf);
     model->arithmetic = is_float ? PEAK_F32 : PEAK_INT8;
     model->open_s = trial->open_s;
 }

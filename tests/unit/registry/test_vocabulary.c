@@ -1,4 +1,4 @@
-/* When a model's vocabulary is read, and whose word counts when it can't be used. */
+/* When the vocabulary of a model is read, and what is said if it can't be used. */
 #include "hub_fixture.h"
 #include "registry/instance.h"
 #include "stream/client.h"
