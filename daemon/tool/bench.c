@@ -117,11 +117,14 @@ static bool read_formats(struct request *request, struct bench_list *list)
     return false;
 }
 
-/* Lists all cores, half of them, and so on, down to one. */
+/* Lists all cores that can be used at once, half of them, and so on, down to one. */
 static void usual_threads(struct bench_list *list)
 {
+    struct cores cores;
+
+    cores_choose(&cores, "", NULL, 0);
     list->n = 0;
-    for (uint32_t n = cores_count(); n > 0 && list->n < BENCH_LIST; n /= 2) {
+    for (uint32_t n = cores.n_threads; n > 0 && list->n < BENCH_LIST; n /= 2) {
         list->numbers[list->n++] = n;
     }
 }

@@ -10,9 +10,11 @@
 
 static struct pool *pool_of(uint32_t n_workers)
 {
+    struct cores cores;
     struct pool *pool;
 
-    ck_assert_int_eq(pool_create(&pool, &(struct pool_setup){ .n_workers = n_workers }), 0);
+    cores_choose(&cores, "", NULL, n_workers);
+    ck_assert_int_eq(pool_create(&pool, &cores), 0);
     return pool;
 }
 
