@@ -43,8 +43,8 @@ void mem_free(void *block);
 /* Frees the block at @slot, any pointer to a block; for cleanup(). */
 void mem_freep(void *slot);
 
-/* Returns whether a large block was freed since the last mem_return_spare(), so that the C library may hold pages that
- * nobody uses. */
+/* Returns whether a large block was freed since the last mem_return_spare(), so that the C library may hold
+ * unused pages. */
 bool mem_has_spare(void);
 
 /* Gives unused pages back to the system; takes a few milliseconds if there are many. */

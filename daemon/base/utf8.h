@@ -23,7 +23,7 @@ enum utf8_kind utf8_step(const uint8_t *bytes, size_t n, size_t *ret_used, uint3
 /* Returns whether all is well-formed; if not, @ret_at (may be NULL) is the offset of the first bad byte. */
 bool utf8_is_valid(const void *bytes, size_t n, size_t *ret_at);
 
-/* Returns @n less the bytes of a character that is begun at the end: mended up to there, the rest can go on with more. */
+/* Returns @n less the bytes of a character that is begun at the end: mended up to there, the rest can go on later. */
 size_t utf8_whole(const uint8_t *bytes, size_t n);
 
 /* Writes @point (a scalar value) to @out (room for 4 bytes) and returns the length. */

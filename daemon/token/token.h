@@ -131,9 +131,9 @@ struct detokenize_at {
 };
 
 /*
- * Appends the bytes of the ids from @at to before @upto to @out (not necessarily valid UTF-8), without the prefix blank;
- * with @special also control tokens, as they are spelled. TOKENIZE_BAD_TEXT: an id is outside the vocabulary (in @diag);
- * TOKENIZE_TOO_MANY: @out is full; or -ENOMEM.
+ * Appends the bytes of the ids from @at to before @upto to @out (not necessarily valid UTF-8), without the prefix
+ * blank; with @special also control tokens, as they are spelled. TOKENIZE_BAD_TEXT: an id is outside the vocabulary (in
+ * @diag); TOKENIZE_TOO_MANY: @out is full; or -ENOMEM.
  */
 struct buf;
 int vocab_detokenize_some(const struct vocab *vocab, const uint32_t *ids, size_t upto, bool special,

@@ -54,4 +54,4 @@ class Busyness:
         told = f"other programs used {others:.2f} of {len(self.cores.all)} cores, and other virtual machines took {stolen:.2f}"
         if others + stolen < QUIET * len(self.cores.ours):
             return told
-        return f"{told}. **The machine was not quiet**: compare the columns of a row, not the times"
+        return f"{told}.\n**The machine was not quiet**: compare the columns of a row, not the times"

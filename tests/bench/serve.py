@@ -188,8 +188,10 @@ def beside_crowds(server, asked):
 def page(asked, tables, busyness):
     return f"""# Beside another server
 
-Written by `./dev bench` at commit {asked.commit}: {os.path.basename(asked.model)}, {asked.threads} threads, {asked.trials} trials or
-{asked.seconds:.0f} s, on {len(asked.cores.ours)} cores of {machine.processor()}. Meanwhile {busyness.words()}.
+Written by `./dev bench` at commit {asked.commit}: {os.path.basename(asked.model)}, {asked.threads} threads,
+{asked.trials} trials or {asked.seconds:.0f} s, on {len(asked.cores.ours)} cores of {machine.processor()}.
+
+Meanwhile {busyness.words()}.
 
 The other server is `llama-server` as built from the sources in the PyPI package {asked.peer}, with the same
 file and threads, {N_SLOTS} slots of 1,024 tokens (sottod has as many), and its other settings as they are.

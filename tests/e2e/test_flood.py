@@ -51,6 +51,30 @@ def the_longest_answers_hold_the_loop_up_for_no_more_than_50_ms():
         equal(len(answer.text), 2000 * len(piece), "bytes of the answer that fits")
 
 
+def loop_faults(daemon):
+    """Pages that the kernel has given to the daemon's loop, one by one."""
+    pid = daemon.process.pid
+    with open(f"/proc/{pid}/task/{pid}/stat", encoding="ascii") as stat:
+        return int(stat.read().rsplit(")", 1)[1].split()[7])
+
+
+@fact
+def large_frames_find_the_pages_of_those_before_them():
+    if is_slow_build():
+        raise LeftOut("sanitizers keep freed blocks")
+    with serving() as (daemon, client):
+        def ask():
+            holds(hasattr(client.one(generate(tokens=[5] * 1_000_000)), "code"), "more tokens than the context has")
+        def finds_pages():
+            before = loop_faults(daemon)
+            ask()
+            faults.append(loop_faults(daemon) - before)
+            return faults[-1] < 1000  # of 4 KiB: the frame is 2 MB, and unpacked it takes 4
+        faults = []
+        within(finds_pages, "a frame finds pages that are there")
+        note(f"{faults} pages for frames of 2 MB")
+
+
 @fact
 def a_crowd_of_watchers_costs_the_loop_little_for_each_and_has_a_bound():
     with serving(models={"tiny": {"sequences": 64}}) as (daemon, client):
