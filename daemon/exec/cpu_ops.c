@@ -136,42 +136,47 @@ static void run_attend(const struct cpu_part *part, const struct exec_op *op, ui
     part->cpu->kern.attend(&attend, first, n);
 }
 
-/* Columns @first .. @first + @n - 1 of a row, or all of them. */
-struct columns {
-    uint32_t first;
-    uint32_t n;
+/* Columns of some rows. */
+struct block {
+    uint32_t row;
+    uint32_t n_rows;
+    uint32_t col;
+    uint32_t n_cols;
 };
 
-static void run_element(const struct cpu_part *part, const struct exec_op *op, uint32_t row, struct columns columns)
+static void run_block(const struct cpu_part *part, const struct exec_op *op, struct block block)
 {
     const struct kern_ops *kern = &part->cpu->kern;
-    float *out = host_slot(part->program, op->out, row) + columns.first;
-    const float *in = host_slot(part->program, op->in, row) + columns.first;
-    const float *in2 = NULL;
+    const struct exec_slot *slots = part->program->slots;
+    bool reads_two = op->kind == EXEC_ADD || op->kind == EXEC_GLU;
+    uint32_t other = reads_two ? op->in2 : op->in;
+    float *out = host_slot(part->program, op->out, block.row) + block.col;
+    const float *in = host_slot(part->program, op->in, block.row) + block.col;
+    const float *in2 = host_slot(part->program, other, block.row) + block.col;
 
-    if (op->kind == EXEC_ADD || op->kind == EXEC_GLU) {
-        in2 = host_slot(part->program, op->in2, row) + columns.first;
-    }
-    if (op->kind == EXEC_ADD) {
-        kern->add(out, in, in2, columns.n);
-    } else if (op->kind == EXEC_SCALE) {
-        kern->scale(out, in, op->scale, columns.n);
-    } else if (op->kind == EXEC_CAP) {
-        kern->cap(out, in, op->cap, columns.n);
-    } else if (op->gate == EXEC_GATE_SIGMOID) {
-        kern->sigmoid_mul(out, in, in2, columns.n);
-    } else if (op->gate == EXEC_GATE_GELU) {
-        kern->gelu_mul(out, in, in2, columns.n);
-    } else {
-        kern->silu_mul(out, in, in2, columns.n);
+    for (uint32_t i = 0; i < block.n_rows; i++) {
+        if (op->kind == EXEC_ADD) {
+            kern->add(out, in, in2, block.n_cols);
+        } else if (op->kind == EXEC_SCALE) {
+            kern->scale(out, in, op->scale, block.n_cols);
+        } else if (op->kind == EXEC_CAP) {
+            kern->cap(out, in, op->cap, block.n_cols);
+        } else if (op->gate == EXEC_GATE_SIGMOID) {
+            kern->sigmoid_mul(out, in, in2, block.n_cols);
+        } else if (op->gate == EXEC_GATE_GELU) {
+            kern->gelu_mul(out, in, in2, block.n_cols);
+        } else {
+            kern->silu_mul(out, in, in2, block.n_cols);
+        }
+        out += slots[op->out].stride;
+        in += slots[op->in].stride;
+        in2 += slots[other].stride;
     }
 }
 
 static void run_elements(const struct cpu_part *part, const struct exec_op *op, uint32_t first, uint32_t n)
 {
-    for (uint32_t i = first; i < first + n; i++) {
-        run_element(part, op, i, (struct columns){ .n = part->program->slots[op->out].n_cols });
-    }
+    run_block(part, op, (struct block){ first, n, 0, part->program->slots[op->out].n_cols });
 }
 
 static void run_unzip(const struct cpu_part *part, const struct exec_op *op, uint32_t first, uint32_t n)
@@ -237,10 +242,8 @@ static void run_columns(const struct cpu_part *part, uint32_t first, uint32_t n)
             run_matmul(part, span.op, span.first, span.n);
         }
     }
-    for (uint32_t row = 0; part->stage->n_col_ops > 0 && row < exec_op_rows(part->program, main); row++) {
-        for (uint32_t i = 0; i < part->stage->n_col_ops; i++) {
-            run_element(part, &behind[i], row, (struct columns){ first, n });
-        }
+    for (uint32_t i = 0; i < part->stage->n_col_ops; i++) {
+        run_block(part, &behind[i], (struct block){ 0, exec_op_rows(part->program, main), first, n });
     }
 }
 

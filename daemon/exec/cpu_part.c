@@ -74,39 +74,60 @@ static bool is_uneven(const struct run *run)
     return !run->part.by_rows && (main->kind == EXEC_ATTEND || main->kind == EXEC_DELTA);
 }
 
-/* Takes units worth @most of work, at least one; without a bound, at least @grain for each worker. */
-static void take_units(struct run *run, uint64_t most, uint32_t grain)
+/* Returns the units that are best computed together: weight rows of a panel, or items of attention that read the same
+ * pages. */
+static uint32_t count_together(const struct run *run)
 {
-    uint32_t least = run->is_bound ? 1 : grain * pool_n_workers(run->cpu->pool);
+    const struct exec_op *main = cpu_main_op(run->part.op, run->part.stage);
+    uint32_t n_rows = run->program->batch.n_rows;
+
+    if (run->part.by_rows || (main->kind != EXEC_MATMUL && main->kind != EXEC_ATTEND)) {
+        return 1;
+    }
+    if (main->kind == EXEC_MATMUL || n_rows >= KERN_ROW_GRAIN) {
+        return KERN_ROW_GRAIN;
+    }
+    return n_rows == 1 ? main->n_heads / main->n_kv_heads : 1;
+}
+
+/* Takes units worth @most of work, at least one; without a bound, at least @together for each worker. Where some are
+ * left for later, all workers get the same number of such groups. */
+static void take_units(struct run *run, uint64_t most, uint32_t together)
+{
+    uint32_t all = together * pool_n_workers(run->cpu->pool);
+    uint32_t least = run->is_bound ? 1 : all;
     uint32_t n_joinable = count_joinable(run);
 
+    run->n = 0;
+    run->work = 0;
     if (is_uneven(run)) {
-        run->n = 0;
-        run->work = 0;
         while (run->n < n_joinable && (run->work < most || run->n < least)) {
             run->work += unit_work(run, run->part.first + run->n++);
         }
-        return;
+    } else {
+        run->work = unit_work(run, run->part.first);
+        run->n = (uint32_t)num_min(num_max(most / run->work, least), n_joinable);
+        run->work *= run->n;
     }
-    run->work = unit_work(run, run->part.first);
-    run->n = (uint32_t)num_min(num_max(most / run->work, least), n_joinable);
-    if (run->n > grain && run->n < n_joinable) {
-        run->n = run->n / grain * grain;
+    if (run->n > together && run->n < n_joinable) {
+        uint32_t n = run->n - run->n % (run->n > all ? all : together);
+
+        run->work = run->work * n / run->n;
+        run->n = n;
     }
-    run->work *= run->n;
 }
 
-/* Returns the grain of the part for the pool: whole panels of weight rows if there are enough for all workers, and no
- * piece so small that a barrier costs more. */
-static uint32_t grain_of(const struct run *run, uint32_t panel)
+/* Returns the grain of the part for the pool: units that are best computed together if there are enough for all
+ * workers, and no piece so small that a barrier costs more. */
+static uint32_t grain_of(const struct run *run, uint32_t together)
 {
     uint64_t least = num_div_up(PIECE_US * (uint64_t)*run->speed * run->n, run->work);
     uint32_t share = (uint32_t)num_div_up(run->n, pool_n_workers(run->cpu->pool));
 
-    if (share >= panel) {
-        least = num_div_up(least, panel) * panel;
+    if (share >= together) {
+        least = num_div_up(least, together) * together;
     } else {
-        least = num_max(least, panel > 1 ? share : 1);
+        least = num_max(least, share);
     }
     return (uint32_t)num_min(least, run->n);
 }
@@ -151,7 +172,7 @@ static void run_piece(void *ctx, uint32_t first, uint32_t n, uint32_t worker)
 static void begin_part(struct run *run, uint64_t most_ns, struct pool_op *ret_op)
 {
     const struct exec_program *program = run->program;
-    uint32_t n_rows, panel;
+    uint32_t n_rows, together;
 
     run->part.op = &program->ops[program->op];
     run->part.stage = cpu_stage_of(program);
@@ -159,11 +180,12 @@ static void begin_part(struct run *run, uint64_t most_ns, struct pool_op *ret_op
     run->part.by_rows = program->unit < n_rows;
     run->part.first = program->unit - (run->part.by_rows ? 0 : n_rows);
     run->speed = speed_of(run);
-    panel = !run->part.by_rows && cpu_main_op(run->part.op, run->part.stage)->kind == EXEC_MATMUL ? KERN_ROW_GRAIN : 1;
-    take_units(run, most_ns * *run->speed / 1000, panel);
+    together = count_together(run);
+    take_units(run, most_ns * *run->speed / 1000, together);
     run->estimated_ns += run->work * 1000 / *run->speed;
     run->is_running = true;
-    *ret_op = (struct pool_op){ .fn = run_piece, .ctx = &run->part, .n_items = run->n, .grain = grain_of(run, panel) };
+    *ret_op =
+        (struct pool_op){ .fn = run_piece, .ctx = &run->part, .n_items = run->n, .grain = grain_of(run, together) };
 }
 
 /* Returns the bytes of weights that the part has read. */

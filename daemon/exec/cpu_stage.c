@@ -7,7 +7,8 @@
  *
  * An op joins a stage only where each of its outputs depends on nothing that another worker writes in the same part. So
  * ops by rows read the row that they write, and what follows a product reads the columns that this product has written
- * in the same piece. Ops of one stage have the same rows and the same phase, so each part's time belongs to a phase.
+ * in the same piece. Ops of one stage have the same rows, so one that gathers reads what another stage has written, and
+ * the same phase, so each part's time belongs to one.
  */
 #include "base/num.h"
 #include "exec/cpu_plan.h"
@@ -58,14 +59,12 @@ static bool suits(const struct exec_program *program, uint32_t first, uint32_t a
            rows_of(program, &program->ops[at]) == rows_of(program, &program->ops[first]);
 }
 
-/* Returns the ops by rows from op @first on. Gathering reads rows that others write, so it comes first or not at
- * all. */
+/* Returns the ops by rows from op @first on. */
 static uint32_t count_row_ops(const struct exec_program *program, uint32_t first)
 {
     uint32_t n = 0;
 
-    while (suits(program, first, first + n) && shape_of(&program->ops[first + n]) >= SHAPE_ROW &&
-           (n == 0 || program->ops[first + n].kind != EXEC_GATHER)) {
+    while (suits(program, first, first + n) && shape_of(&program->ops[first + n]) >= SHAPE_ROW) {
         n++;
     }
     return n;

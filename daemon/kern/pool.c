@@ -1,21 +1,21 @@
 /*
- * Pool: a word that rises, a range for each worker, and a count that falls
+ * Pool: a bell, a range for each worker, and a count that falls
  *
- * @generation rises by one with each operation that is opened, and once more at the end of a chain; all threads wait
- * for that. They spin for a while and then sleep on the word itself (futex): the kernel compares the value again before
- * a thread sleeps, so no wake-up is lost. A thread announces its sleep first (@n_asleep, @caller_sleeps), and a thread
- * that changes the word looks there afterwards. All of this is sequentially consistent, so one of the two always sees
- * the other, and a wake-up costs a system call only when a thread sleeps. The caller sleeps under a bit of its own, so
- * the end of a chain wakes no other thread.
+ * @bell rises with each operation that is opened and at the end of a chain; threads without work wait for that. They
+ * spin for a while and then sleep on the word itself (futex): the kernel compares the value again before a thread
+ * sleeps, so no wake-up is lost. A thread announces its sleep first (@n_asleep, @caller_sleeps), and a thread that
+ * rings looks there afterwards. All of this is sequentially consistent, so one of the two always sees the other, and a
+ * wake-up costs a system call only when a thread sleeps. The caller sleeps under a bit of its own, so the end of a
+ * chain wakes no other thread. The bell says only that it is worth looking again.
  *
- * Blocks (grains, or a few of them) are dealt out: @claim of a worker holds the generation and both ends of what is
- * left of its range. The owner takes a part of the rest from the front, so undisturbed workers meet no other's cache
- * line and find their rows in their own cache the next time; thieves take from the back. Pieces shrink towards the end
- * of a range, so workers finish together. A latecomer's generation no longer matches, so it can't take a piece of an
- * operation that it has not seen begin.
+ * Items are dealt out in grains: @range of a worker holds both ends of what is left to it. The owner takes a part of
+ * the rest from the front, so undisturbed workers meet no other's cache line and find their rows in their own cache the
+ * next time; thieves take from the back. Pieces shrink towards the end of a range, so workers finish together. Whatever
+ * a latecomer takes is a piece of the operation that runs, since it reads that only afterwards, and no other begins
+ * before the piece is done.
  *
- * @n_left falls to 0 as blocks are done. The worker that brings it there is alone: no thread holds a piece, and none is
- * left. It asks for the next operation, deals it out, and raises the generation.
+ * @n_left falls to 0 as grains are done. The worker that brings it there is alone: no thread holds a piece, and none is
+ * left. It asks for the next operation, deals it out, and rings.
  *
  * With more workers than processors no worker spins: it would keep the processor from the one that it waits for.
  */
@@ -38,18 +38,15 @@
  * too short to show in a power meter. */
 #define POOL_SPINS 2000
 
-/* A piece is this part of what is left of a range, and at least a block. */
+/* A piece is this part of what is left of a range, and at least a grain. */
 #define POOL_PART 4
-
-/* Blocks of an operation: a claim counts them in 16 bits. */
-#define POOL_BLOCKS_MAX 0xffffu
 
 /* Threads to wake. */
 #define BIT_CALLER  1u
 #define BIT_WORKERS 2u
 
 struct worker {
-    _Alignas(64) _Atomic uint64_t claim; /* generation << 32 | first free block << 16 | end of the free ones */
+    _Alignas(64) _Atomic uint64_t range; /* first free grain << 32 | end of the free ones */
     struct pool *pool;
     pthread_t thread;
     uint32_t index;
@@ -60,18 +57,17 @@ struct pool {
     pool_next_fn next;
     void *owner;
 
-    /* The operation; written before its claims open, read by workers that have taken a piece. */
+    /* The operation; written before its ranges open, read by workers that have taken a piece. */
     struct pool_op op;
-    uint32_t block; /* items; a multiple of op.grain */
 
     uint32_t n_workers;
     uint32_t n_started; /* threads, which are workers 1 to @n_started */
     uint32_t n_spins;
 
-    _Alignas(64) _Atomic uint32_t generation;
-    _Atomic uint32_t over_at; /* the generation that ends the chain; written before it is raised */
+    _Alignas(64) _Atomic uint32_t bell;
+    _Atomic bool is_over; /* the chain */
     _Atomic bool ending;
-    _Alignas(64) _Atomic uint32_t n_left; /* blocks of this generation that are not done */
+    _Alignas(64) _Atomic uint32_t n_left; /* grains of the operation that are not done */
     _Alignas(64) _Atomic uint32_t n_asleep;
     _Atomic bool caller_sleeps;
 
@@ -98,16 +94,12 @@ static void relax(void)
 #endif
 }
 
-/* Returns the generation when it is no longer @seen. */
-static uint32_t wait_generation(struct pool *pool, uint32_t seen, uint32_t worker)
+/* Waits until the bell is no longer @seen. */
+static void wait_bell(struct pool *pool, uint32_t seen, uint32_t worker)
 {
-    const uint32_t bit = worker == 0 ? BIT_CALLER : BIT_WORKERS;
-    uint32_t generation;
-
     for (uint32_t i = 0; i < pool->n_spins; i++) {
-        generation = atomic_load_explicit(&pool->generation, memory_order_acquire);
-        if (generation != seen) {
-            return generation;
+        if (atomic_load_explicit(&pool->bell, memory_order_acquire) != seen) {
+            return;
         }
         relax();
     }
@@ -115,38 +107,46 @@ static uint32_t wait_generation(struct pool *pool, uint32_t seen, uint32_t worke
     if (worker == 0) {
         atomic_store(&pool->caller_sleeps, true);
     }
-    while ((generation = atomic_load(&pool->generation)) == seen) {
-        futex_wait(&pool->generation, seen, bit);
+    while (atomic_load(&pool->bell) == seen) {
+        futex_wait(&pool->bell, seen, worker == 0 ? BIT_CALLER : BIT_WORKERS);
     }
     if (worker == 0) {
         atomic_store(&pool->caller_sleeps, false);
     }
     atomic_fetch_sub(&pool->n_asleep, 1);
-    return generation;
+}
+
+/* Rings, and wakes up to @n sleeping threads. */
+static void ring(struct pool *pool, uint32_t n)
+{
+    atomic_fetch_add(&pool->bell, 1);
+    if (atomic_load(&pool->n_asleep) > 0) {
+        futex_wake(&pool->bell, n, BIT_CALLER | BIT_WORKERS);
+    }
 }
 
 /* ---- pieces ---- */
 
-static uint64_t claim_of(uint32_t generation, uint32_t front, uint32_t back)
+static uint64_t range_of(uint32_t front, uint32_t back)
 {
-    return (uint64_t)generation << 32 | front << 16 | back;
+    return (uint64_t)front << 32 | back;
 }
 
-/* Takes a piece of @owner's range in @generation. Returns its blocks; 0: none is left, or the generation is over. */
-static uint32_t take_piece(struct worker *owner, uint32_t generation, bool is_thief, uint32_t *ret_first)
+/* Takes a piece of @owner's range. Returns its grains; 0: none is left. */
+static uint32_t take_piece(struct worker *owner, bool is_thief, uint32_t *ret_first)
 {
-    uint64_t claim = atomic_load_explicit(&owner->claim, memory_order_acquire);
+    uint64_t range = atomic_load_explicit(&owner->range, memory_order_acquire);
 
     for (;;) {
-        const uint32_t front = claim >> 16 & 0xffff;
-        const uint32_t back = claim & 0xffff;
+        const uint32_t front = (uint32_t)(range >> 32);
+        const uint32_t back = (uint32_t)range;
         const uint32_t n = back > front ? (back - front - 1) / POOL_PART + 1 : 0;
-        const uint64_t rest = is_thief ? claim_of(generation, front, back - n) : claim_of(generation, front + n, back);
+        const uint64_t rest = is_thief ? range_of(front, back - n) : range_of(front + n, back);
 
-        if (claim >> 32 != generation || n == 0) {
+        if (n == 0) {
             return 0;
         }
-        if (atomic_compare_exchange_weak_explicit(&owner->claim, &claim, rest, memory_order_acq_rel,
+        if (atomic_compare_exchange_weak_explicit(&owner->range, &range, rest, memory_order_acq_rel,
                                                   memory_order_acquire)) {
             *ret_first = is_thief ? back - n : front;
             return n;
@@ -154,8 +154,8 @@ static uint32_t take_piece(struct worker *owner, uint32_t generation, bool is_th
     }
 }
 
-/* Does pieces of @generation until none is free: its own, then those of the others. Returns the blocks done. */
-static uint32_t run_pieces(struct pool *pool, uint32_t generation, uint32_t worker)
+/* Does pieces until none is free: its own, then those of the others. Returns the grains done. */
+static uint32_t run_pieces(struct pool *pool, uint32_t worker)
 {
     uint32_t n_done = 0;
 
@@ -163,11 +163,12 @@ static uint32_t run_pieces(struct pool *pool, uint32_t generation, uint32_t work
         struct worker *owner = &pool->workers[(worker + i) % pool->n_workers];
         uint32_t first, n;
 
-        while ((n = take_piece(owner, generation, i > 0, &first)) > 0) {
-            const uint64_t end = (uint64_t)(first + n) * pool->block;
-            const uint32_t from = first * pool->block;
+        while ((n = take_piece(owner, i > 0, &first)) > 0) {
+            const struct pool_op *op = &pool->op;
+            const uint64_t end = (uint64_t)(first + n) * op->grain;
+            const uint32_t from = first * op->grain;
 
-            pool->op.fn(pool->op.ctx, from, (uint32_t)(end < pool->op.n_items ? end : pool->op.n_items) - from, worker);
+            op->fn(op->ctx, from, (uint32_t)(end < op->n_items ? end : op->n_items) - from, worker);
             n_done += n;
         }
     }
@@ -176,41 +177,29 @@ static uint32_t run_pieces(struct pool *pool, uint32_t generation, uint32_t work
 
 /* ---- operations ---- */
 
-/* Begins the next generation and wakes up to @n sleeping threads. */
-static void raise_generation(struct pool *pool, uint32_t n)
-{
-    atomic_fetch_add(&pool->generation, 1);
-    if (atomic_load(&pool->n_asleep) > 0) {
-        futex_wake(&pool->generation, n, BIT_CALLER | BIT_WORKERS);
-    }
-}
-
-static void end_chain(struct pool *pool)
-{
-    atomic_store(&pool->over_at, atomic_load_explicit(&pool->generation, memory_order_relaxed) + 1);
-    atomic_fetch_add(&pool->generation, 1);
-    if (atomic_load(&pool->caller_sleeps)) {
-        futex_wake(&pool->generation, 1, BIT_CALLER);
-    }
-}
-
 /* Deals out pool->op. Its items are more than a grain. */
 static void open_op(struct pool *pool)
 {
-    const uint32_t generation = atomic_load_explicit(&pool->generation, memory_order_relaxed) + 1;
     const uint32_t n_grains = (pool->op.n_items - 1) / pool->op.grain + 1;
-    const uint32_t n_together = (n_grains - 1) / POOL_BLOCKS_MAX + 1; /* grains of a block */
-    const uint32_t n_blocks = (n_grains - 1) / n_together + 1;
 
-    pool->block = n_together * pool->op.grain;
-    atomic_store_explicit(&pool->n_left, n_blocks, memory_order_relaxed);
+    atomic_store_explicit(&pool->n_left, n_grains, memory_order_relaxed);
     for (uint32_t i = 0; i < pool->n_workers; i++) {
-        const uint32_t from = (uint32_t)((uint64_t)n_blocks * i / pool->n_workers);
-        const uint32_t to = (uint32_t)((uint64_t)n_blocks * (i + 1) / pool->n_workers);
+        const uint32_t from = (uint32_t)((uint64_t)n_grains * i / pool->n_workers);
+        const uint32_t to = (uint32_t)((uint64_t)n_grains * (i + 1) / pool->n_workers);
 
-        atomic_store_explicit(&pool->workers[i].claim, claim_of(generation, from, to), memory_order_release);
+        atomic_store_explicit(&pool->workers[i].range, range_of(from, to), memory_order_release);
     }
-    raise_generation(pool, n_blocks - 1);
+    ring(pool, n_grains - 1);
+}
+
+/* The caller may go and begin another chain before the bell rings; that is then one ring too many. */
+static void end_chain(struct pool *pool)
+{
+    atomic_store(&pool->is_over, true);
+    atomic_fetch_add(&pool->bell, 1);
+    if (atomic_load(&pool->caller_sleeps)) {
+        futex_wake(&pool->bell, 1, BIT_CALLER);
+    }
 }
 
 /* Asks for operations, and runs those that are not worth a barrier, until one is opened or the chain ends. The thread
@@ -230,18 +219,18 @@ static void go_on(struct pool *pool, uint32_t worker)
     end_chain(pool);
 }
 
-/* Works on @generation and those that follow while there are pieces to take. Returns the last generation seen. */
-static uint32_t work_along(struct pool *pool, uint32_t generation, uint32_t worker)
+/* Works while there are pieces to take. Returns the bell from before it found none. */
+static uint32_t work_along(struct pool *pool, uint32_t worker)
 {
     for (;;) {
-        const uint32_t n = run_pieces(pool, generation, worker);
+        const uint32_t seen = atomic_load(&pool->bell);
+        const uint32_t n = run_pieces(pool, worker);
 
         if (n == 0) {
-            return generation;
+            return seen;
         }
         if (atomic_fetch_sub(&pool->n_left, n) == n) {
             go_on(pool, worker);
-            generation++;
         }
     }
 }
@@ -250,29 +239,30 @@ static void *work(void *ctx)
 {
     struct worker *worker = ctx;
     struct pool *pool = worker->pool;
-    uint32_t seen = 0;
 
     for (;;) {
-        seen = wait_generation(pool, seen, worker->index);
+        const uint32_t seen = work_along(pool, worker->index);
+
         if (atomic_load(&pool->ending)) {
             return NULL;
         }
-        seen = work_along(pool, seen, worker->index);
+        wait_bell(pool, seen, worker->index);
     }
 }
 
 void pool_chain(struct pool *pool, pool_next_fn next, void *owner)
 {
-    /* go_on() raises it, whether it opens an operation or ends the chain. */
-    uint32_t seen = atomic_load_explicit(&pool->generation, memory_order_relaxed) + 1;
-
     pool->next = next;
     pool->owner = owner;
+    atomic_store(&pool->is_over, false);
     go_on(pool, 0);
-    seen = work_along(pool, seen, 0);
-    while (atomic_load(&pool->over_at) != seen) {
-        seen = wait_generation(pool, seen, 0);
-        seen = work_along(pool, seen, 0);
+    for (;;) {
+        const uint32_t seen = work_along(pool, 0);
+
+        if (atomic_load(&pool->is_over)) {
+            return;
+        }
+        wait_bell(pool, seen, 0);
     }
 }
 
@@ -354,7 +344,7 @@ void pool_destroy(struct pool *pool)
         return;
     }
     atomic_store(&pool->ending, true);
-    raise_generation(pool, INT32_MAX);
+    ring(pool, INT32_MAX);
     for (uint32_t i = 1; i <= pool->n_started; i++) {
         pthread_join(pool->workers[i].thread, NULL);
     }

@@ -134,7 +134,7 @@ START_TEST(step_suspended_after_every_part_gives_the_same_answer)
         ck_assert_uint_eq(token, truth.answer[i]);
     }
 
-    ck_assert_uint_gt(n_stops, N_ANSWER * 5); /* five layers */
+    ck_assert_uint_gt(n_stops, N_ANSWER); /* a step is some submissions of 50 us */
     ck_assert_int_eq(fixture_end(), 0);
 }
 END_TEST

@@ -142,7 +142,7 @@ START_TEST(a_piece_is_a_quarter_of_what_is_left_at_most)
 }
 END_TEST
 
-START_TEST(more_items_than_a_claim_counts_are_all_done)
+START_TEST(many_items_are_all_done)
 {
     struct pool *pool = pool_of(2);
     _Atomic uint32_t n_done = 0;
@@ -412,7 +412,7 @@ int main(void)
 
     tcase_add_loop_test(tcase, every_item_is_done_once_whatever_the_split, 0, 5);
     unit_add(tcase, a_worker_that_is_held_up_keeps_only_the_piece_that_it_has_begun,
-             a_piece_is_a_quarter_of_what_is_left_at_most, more_items_than_a_claim_counts_are_all_done,
+             a_piece_is_a_quarter_of_what_is_left_at_most, many_items_are_all_done,
              many_operations_in_a_row_see_each_others_results, sleeping_workers_and_a_sleeping_caller_are_woken,
              a_caller_that_is_stopped_anywhere_changes_nothing, the_worker_that_is_done_last_begins_the_next_operation,
              an_idle_pool_uses_no_processor, an_operation_allocates_nothing, a_pool_without_memory_is_a_fault,
