@@ -67,9 +67,10 @@ VEC_INLINE void add_dots(veci *sum, const struct vec_tile *tile, const veci q[RU
         vec_dots(sum, tile->opened->w[j] + k, n, acts, tile->act_bytes, n_rows);
         return;
     }
-    for (uint32_t i = 0; i < n; i += 4) {
-        for (uint32_t t = 0; t < n_rows; t++) {
-            sum[t] = vec_dot(sum[t], q + k + i, acts + t * tile->act_bytes + 4 * i);
+    for (uint32_t t = 0; t < n_rows; t++) {
+        sum[t] = vec_dot(sum[t], q + k, acts + t * tile->act_bytes);
+        if (n == RUN_REGS) { /* a sum of its own: one chain would wait for itself */
+            sum[t] = veci_add(sum[t], vec_dot(veci_set(0), q + k + 4, acts + t * tile->act_bytes + 16));
         }
     }
 }

@@ -103,5 +103,5 @@ RULES = [
 ]
 
 if __name__ == "__main__":
-    sys.exit(lint.run(RULES, lint.tracked(".md", ".c", ".h", ".py", ".txt", ".proto", ".svg", ".board", ".build", ".in",
-                                          ".socket", ".service", "LICENSE", "dev")))
+    sys.exit(lint.run(RULES, lint.tracked(".md", ".c", ".h", ".py", ".txt", ".proto", ".svg", ".ini", ".board", ".build",
+                                          ".in", ".socket", ".service", "LICENSE", "dev")))
