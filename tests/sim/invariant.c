@@ -18,6 +18,7 @@ const struct invariant_row invariants[INVARIANT_COUNT] = {
     [INVARIANT_CYCLE] = { "cycle", "half a degree", "degrees", EVERY, false },
     [INVARIANT_HOT] = { "hot", "as without us", "degrees", EVERY, false },
     [INVARIANT_USE] = { "use", "6 degrees below what could be used", "degrees", EVERY, false },
+    [INVARIANT_WARM] = { "warm", "the same over ten seconds with work, 88 %", "degrees", 120000, false },
     [INVARIANT_CURVE] = { "curve", "as fast as others warm the chip, a tenth a second", "of a bound", EVERY, false },
     [INVARIANT_FLAP] = { "flap", "20 changes of mode in 10 s", "changes", EVERY, false },
     [INVARIANT_BLIND] = { "blind", "110 permille, hot; nothing, busy; after the grace time", "permille", EVERY, false },

@@ -22,6 +22,7 @@ enum invariant {
     INVARIANT_CYCLE,    /* settled temperature does not swing */
     INVARIANT_HOT,      /* a hot start falls no slower than without us */
     INVARIANT_USE,      /* the heat budget is used, when settled */
+    INVARIANT_WARM,     /* and mostly in any ten seconds with work */
     INVARIANT_CURVE,    /* while others warm the chip, duty falls as a curve */
     INVARIANT_FLAP,     /* the mode does not flap */
     INVARIANT_BLIND,    /* blind: nothing runs as if all were well */

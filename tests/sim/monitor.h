@@ -139,6 +139,8 @@ struct monitor {
     uint64_t n_mc;
     uint64_t n_heat_ticks;
     struct monitor_curve curve;
+    double warm_mc; /* sum below what could be used, in these ticks with work */
+    uint32_t n_warm;
 
     struct monitor_account accounts[MONITOR_ACCOUNTS];
     struct monitor_lead leads[MONITOR_LEADS][MONITOR_LEADS];
