@@ -21,6 +21,7 @@ const struct invariant_row invariants[INVARIANT_COUNT] = {
     [INVARIANT_VOICE] = { "voice", "below it, half a percent for realtime", "permille", EVERY, true },
     [INVARIANT_COOLED] = { "cooled", "2 degrees below the target for 30 s: all work", "permille", EVERY, true },
     [INVARIANT_USE] = { "use", "6 degrees below what could be used", "degrees", EVERY, false },
+    [INVARIANT_WARM] = { "warm", "the same over ten seconds with work, 88 %", "degrees", 120000, false },
     [INVARIANT_CURVE] = { "curve", "as fast as others warm the chip, a tenth a second", "of a bound", EVERY, false },
     [INVARIANT_FLAP] = { "flap", "20 changes of mode in 10 s", "changes", EVERY, false },
     [INVARIANT_BLIND] = { "blind", "110 permille, hot; nothing, busy; after the grace time", "permille", EVERY, false },

@@ -25,6 +25,7 @@ enum invariant {
     INVARIANT_VOICE,    /* realtime has its share below it, however warm the chip is */
     INVARIANT_COOLED,   /* all work when the chip has cooled */
     INVARIANT_USE,      /* the heat budget is used, when settled */
+    INVARIANT_WARM,     /* and mostly in any ten seconds with work */
     INVARIANT_CURVE,    /* while others warm the chip, duty falls as a curve */
     INVARIANT_FLAP,     /* the mode does not flap */
     INVARIANT_BLIND,    /* blind: nothing runs as if all were well */

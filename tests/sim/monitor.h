@@ -148,6 +148,8 @@ struct monitor {
     bool had_realtime;
     struct monitor_trip trip;
     struct monitor_curve curve;
+    double warm_mc; /* sum below what could be used, in these ticks with work */
+    uint32_t n_warm;
 
     struct monitor_account accounts[MONITOR_ACCOUNTS];
     struct monitor_lead leads[MONITOR_LEADS][MONITOR_LEADS];

@@ -27,6 +27,9 @@
 #define VOICE_MC 2000.0
 /* Further below the target, when settled, work is refused without need. */
 #define BELOW_MC 6000.0
+#define WARM_S   10u
+/* Work that begins again finds a cold chip. */
+#define WARMS_UP_S 20u
 /* The way over which duty must give way while others warm the chip by so many degrees a second: from half a degree
  * below the target, the highest aim, to the two above that are tolerated. The sensor's steps (half of one) and delay
  * are taken off. In that time duty must be able to fall from all to nothing, and need not fall faster. */
@@ -200,15 +203,42 @@ static void follow_curve(struct monitor *monitor)
     curve->before = duty;
 }
 
+/* Judges ten seconds with work where only heat bounds us, on a known chip, from the middle of the run on. An unknown
+ * chip is approached slowly. */
+static void follow_warmth(struct monitor *monitor, double below_mc)
+{
+    const struct scenario *scenario = monitor->scenario;
+    uint64_t from_ns = (uint64_t)scenario->run.lasts_ms * TIMELINE_MS / 2;
+
+    if (monitor->timeline->now_ns < from_ns || monitor->timeline->now_ns > 2 * from_ns || scenario->screen.hz > 0 ||
+        scenario->n_clocks > 0 || scenario->n_mishaps > 0 || scenario->heat.kept_permille == 0 ||
+        monitor->server->n_live == 0) {
+        monitor->warm_mc = 0.0;
+        monitor->n_warm = 0;
+        return;
+    }
+    monitor->warm_mc += below_mc;
+    if (++monitor->n_warm % (WARM_S * TICKS_A_SECOND) == 0) {
+        double below = monitor->warm_mc / (WARM_S * TICKS_A_SECOND);
+
+        if (monitor->n_warm > WARMS_UP_S * TICKS_A_SECOND) {
+            tally_add(&monitor->tallies, INVARIANT_WARM, below / 1000.0, below > BELOW_MC, monitor_now_s(monitor));
+        }
+        monitor->warm_mc = 0.0;
+    }
+}
+
 void monitor_heat(struct monitor *monitor)
 {
     const struct thermal *thermal = monitor->thermal;
     double target = (double)monitor->scenario->heat.target_mc;
     double now = thermal->now.die_mc;
     double could = target > thermal->alone.die_mc ? target : thermal->alone.die_mc;
+    double below = (thermal->full.die_mc < target ? thermal->full.die_mc : target) - now;
 
     follow_changes(monitor);
     follow_curve(monitor);
+    follow_warmth(monitor, below);
     if (thermal->has_shadow && thermal->shadow.die_mc > could) {
         could = thermal->shadow.die_mc;
     }
@@ -231,7 +261,7 @@ void monitor_heat(struct monitor *monitor)
             }
             monitor->second_mc = 0.0;
         }
-        monitor->below_mc += (thermal->full.die_mc < target ? thermal->full.die_mc : target) - now;
+        monitor->below_mc += below;
         monitor->n_mc++;
     }
 }
