@@ -32,18 +32,15 @@
 #define USED_S           3.0
 #define RIGHT_LEAST      0.1
 #define MARGIN           0.4   /* of what the peak shows to have been right */
-#define SOFT_FIRST       0.3   /* after a cut */
-#define SOFT_S           20.0  /* until all of it may be used again: ten of the longest delay */
 #define LEAST            0.005 /* percents of nothing would not grow */
 #define UNSEEN           0.05  /* grows this far without being used, as a class gate may keep work away below */
 #define UNPROVEN         0.05  /* first share of a chip that is hot when we begin */
 #define USES             0.5   /* of the share: work that uses less says little */
 
-/* Giving way, on a known chip that is slow enough. WAY_FAR and WAY_AGAIN are degrees that it may be above its target
- * by now. */
+/* Giving way, on a known chip that is slow enough. WAY_FAR is by how many degrees it may be above its
+ * target by now. */
 #define SLOW_S    4.0  /* lag: a late sensor warns in time of a chip slower than this */
 #define WAY_FAR   4.0  /* twice what is tolerated: cut */
-#define WAY_AGAIN 5.0  /* the same while the last reduction has not shown yet */
 #define WAY_TIMES 2.0  /* more than needed in the end by this factor, so that it acts in time */
 #define WAY_S     4.0  /* an overshoot expected by the horizon is removed within this */
 #define FALL      0.09 /* a second that the share may always fall, as that goes unnoticed */
@@ -56,7 +53,7 @@ static double clamp(double x, double low, double high)
 
 void thermostat_init(struct thermostat *thermostat)
 {
-    *thermostat = (struct thermostat){ .integral = 1.0, .softness = 1.0, .share = 1.0 };
+    *thermostat = (struct thermostat){ .integral = 1.0, .share = 1.0 };
 }
 
 void thermostat_keep(struct thermostat *thermostat, double whole, double lag_s)
@@ -221,7 +218,6 @@ static bool gives_way(struct thermostat *thermostat, const struct reaction_gains
 {
     double over = reading->over;
     double above = over - AIM_BELOW + reading->step + steep * RUSH_S;
-    bool waits = thermostat->wait_s > 0.0;
 
     if (leaps(thermostat, over, reading->step)) {
         return true;
@@ -229,10 +225,10 @@ static bool gives_way(struct thermostat *thermostat, const struct reaction_gains
     if (over <= PASSED || above <= PASSED_MUCH) {
         return false;
     }
-    if (above > (waits ? WAY_AGAIN : WAY_FAR)) {
+    if (above > WAY_FAR) {
         return true;
     }
-    if (!waits) {
+    if (thermostat->wait_s <= 0.0) {
         double given = WAY_TIMES * (over + steep * REACTION_HORIZON_S) / gains->soon;
 
         thermostat->integral = fmax(LEAST, thermostat->integral - given);
@@ -254,20 +250,17 @@ static void cut(struct thermostat *thermostat, double over)
 }
 
 /* Resumes at the aim after a cut. The share before the cut was right by the ratio of the rise up to the aim to the
- * whole rise, had there been time; there was less, so a margin is left. A slow chip shows in time if that was too
- * much; one known to be fast begins lower, and its gains bring it back. */
-static void resume(struct thermostat *thermostat, double over, bool is_slow)
+ * whole rise, had there been time; there was less, so a margin is left. */
+static void resume(struct thermostat *thermostat, double over)
 {
     double rise = thermostat->peak - thermostat->lowest;
     double right = rise > 0.0 ? clamp(-thermostat->lowest / rise, RIGHT_LEAST, 1.0) : RIGHT_LEAST;
-    bool is_known = thermostat->reaction.is_known;
 
     thermostat->is_cut = false;
     if (!thermostat->is_theirs) {
-        thermostat->integral *= right * MARGIN * (is_known && !is_slow ? SOFT_FIRST : 1.0);
+        thermostat->integral *= right * MARGIN;
     }
     thermostat->integral = fmax(LEAST, thermostat->integral);
-    thermostat->softness = is_known ? 1.0 : SOFT_FIRST;
     thermostat->fast = over;
     thermostat->slow = over;
     thermostat->near_s = 0.0;
@@ -295,8 +288,7 @@ static double rate_of(struct thermostat *thermostat, const struct reaction_gains
     if (rate > 0.0 && reading->is_still) {
         return 0.0;
     }
-    if (rate > 0.0 && thermostat->used < USES * thermostat->integral * thermostat->softness &&
-        thermostat->integral > UNSEEN) {
+    if (rate > 0.0 && thermostat->used < USES * thermostat->integral && thermostat->integral > UNSEEN) {
         return 0.0;
     }
     return fmin(rate, is_known ? GROWTH_KNOWN : thermostat->growth * thermostat->integral);
@@ -317,8 +309,7 @@ static double control(struct thermostat *thermostat, const struct reaction_gains
     if (rate < 0.0 || share < 1.0) {
         thermostat->integral = clamp(thermostat->integral + rate * s, LEAST, 1.0);
     }
-    thermostat->softness = fmin(1.0, thermostat->softness + s * (1.0 - SOFT_FIRST) / SOFT_S);
-    share = thermostat->softness * clamp(share, 0.0, 1.0);
+    share = clamp(share, 0.0, 1.0);
     if (is_known) {
         share = fmax(share, thermostat->share - fmax(FALL, FALL_PART * thermostat->steepest) * s);
     }
@@ -352,7 +343,7 @@ double thermostat_share(struct thermostat *thermostat, const struct thermostat_r
         if (reading->over > 0.0) {
             return 0.0;
         }
-        resume(thermostat, reading->over, is_slow);
+        resume(thermostat, reading->over);
     }
     thermostat->share = control(thermostat, &gains, reading, slope);
     return thermostat->share;

@@ -35,7 +35,6 @@ struct thermostat {
     struct reaction reaction;
     double integral; /* share that holds the temperature, as far as known */
     double growth;   /* of the share, at most, a second, while the chip is unknown */
-    double softness; /* part of the share that may be used after a cut; rises to 1 */
     double used;     /* share that our work took, filtered */
     double share;    /* last result */
 

@@ -237,11 +237,12 @@ bool dispatch_on_withdrawn(struct dispatch *dispatch, const struct engine_queue 
     return true;
 }
 
-/* Returns how long @step has held its processor by now. An engine that hangs is not taken to compute. */
+/* Returns how long @step has held its processor by now. An engine that hangs is not taken to compute for longer than
+ * twice what it was allowed: a slice ends with the part that it is in. */
 static uint64_t held_by_now_us(const struct dispatch_step *step, uint64_t now_us)
 {
     double estimated_us = step->plan.estimated_ns / 1000.0;
-    uint64_t most_us = step->slice_us > 0 ? step->slice_us : (uint64_t)(2.0 * estimated_us);
+    uint64_t most_us = step->slice_us > 0 ? UINT64_C(2) * step->slice_us : (uint64_t)(2.0 * estimated_us);
 
     return num_min(now_us - num_min(now_us, step->from_us), most_us);
 }

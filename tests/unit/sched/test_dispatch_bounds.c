@@ -263,20 +263,20 @@ START_TEST(what_a_lost_engine_held_is_rested_for)
     bound(2 * MS, 500);
     add_answer(&jobs[0], PRIORITY_INTERACTIVE, &eqs[0]);
     expect(DISPATCH_STEP);
-    pass(1 * MS);
+    pass(3 * MS); /* the slice, and the rest of its last part */
     dispatch_on_lost(&dispatch, &eqs[0], in.now_us);
     job_forget(&jobs[0]);
     end_job(&jobs[0]);
     add_answer(&jobs[1], PRIORITY_INTERACTIVE, &eqs[1]);
     expect(DISPATCH_NONE);
-    ck_assert_uint_eq(order.wake_us, in.now_us + 1 * MS);
-    pass(1 * MS);
+    ck_assert_uint_eq(order.wake_us, in.now_us + 3 * MS);
+    pass(3 * MS);
     expect(DISPATCH_STEP);
     pass(2000 * MS); /* it hangs: that is no processor time */
     dispatch_on_lost(&dispatch, &eqs[1], in.now_us);
     add_answer(&jobs[0], PRIORITY_INTERACTIVE, &eqs[0]);
     expect(DISPATCH_NONE);
-    ck_assert_uint_eq(order.wake_us, in.now_us + 2 * MS);
+    ck_assert_uint_eq(order.wake_us, in.now_us + 4 * MS);
 }
 END_TEST
 
