@@ -3,8 +3,7 @@
  *
  * Sixteen weight rows go together, four at a time by up to four activation rows: sixteen running registers. Their trees
  * are joined for the sixteen rows at once, so that the result is a register with a weight row in each lane. The last
- * columns are padded with -0 * 1: adding -0 changes no float. One activation row is left to avx2, which has fewer
- * streams to read and waits for memory anyway.
+ * columns are padded with -0 * 1: adding -0 changes no float.
  */
 #include "kern/avx512_lane.h"
 #include "kern/set.h"
