@@ -49,10 +49,11 @@ AVX512_INLINE void add_dots(__m512i *sum, const __m512i *q, const uint8_t (*w)[4
 }
 
 /*
- * Prefetches what lies one piece ahead of run @j, for formats whose pieces are read in an order that the processor does
- * not foresee: Q6_K (scales, then the two places of low and of high bits by turns) came from memory at a quarter of its
- * bandwidth. The others are read upwards, and prefetching them halved the speed of Q4_0. A piece's lines are spread
- * over the runs, because the processor can wait for a few lines only. Prefetching does not fault behind the weights.
+ * Prefetches what lies one piece ahead of run @j. Only Q6_K needs it: the processor does not foresee the order in which
+ * its pieces are read (scales, then the two places of low and of high bits by turns), and they came from memory at a
+ * quarter of its bandwidth. The other formats are read upwards, and prefetching halved the speed of Q4_0. A piece's
+ * lines are spread over the runs, because the processor can wait for a few lines only. Prefetching does not fault
+ * behind the weights.
  */
 AVX512_INLINE void prefetch_run(const struct tile *tile, uint32_t j)
 {
