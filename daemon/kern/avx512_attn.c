@@ -2,12 +2,12 @@
  * Avx512_attn: attention over pages, sixteen lanes at a time, for items that share their KV
  *
  * Items (a row and a head) that read the same pages make a group: the heads of a row that share a kv head, and the rows
- * of a prompt. A page is converted to floats once for the group. Scores are computed in tiles of four positions by up to
- * four items, so that a register of K or q is used four times, and values likewise in tiles of four registers by four
- * items. The largest scores of all items of a group are found, and their corrections computed, together: an item in each
- * lane.
+ * of a prompt. A page is converted to floats once for the group. Scores are computed in tiles of four positions by up
+ * to four items, so that a register of K or q is used four times; values also go in tiles, of four registers by four
+ * items. The largest scores of all items of a group are found, and their corrections computed, together: an item in
+ * each lane.
  *
- * Heads whose size is no multiple of 16 are left to avx2.
+ * Heads are left to avx2 if their size is no multiple of 16.
  */
 #include "kern/avx512_lane.h"
 #include "kern/kv.h"
@@ -23,7 +23,7 @@ struct page {
     _Alignas(64) float v[KERN_PAGE_TOK * KERN_HEAD_MAX];
 };
 
-/* The items that are computed together. Rows of q and out are dense: rows of the step may fall on the same cache sets. */
+/* The items that are computed together. Rows of q and out are dense: those of the step may share their cache sets. */
 struct group {
     const struct kern_attend *op;
     uint32_t kv_head;
@@ -186,8 +186,8 @@ static struct span span_of(const struct kern_kv_row *row, uint32_t begin)
                           row->pos < end ? row->pos - begin : end - begin };
 }
 
-/* Turns the scores of the page into weights: the largest score so far, the corrections, and the sums of weights. An item
- * that attends to no position keeps what it has. */
+/* Turns the scores of the page into weights: the largest score so far, the corrections, and the sums of weights. An
+ * item that attends to no position keeps what it has. */
 static void weigh(struct group *group, const struct span *spans)
 {
     const struct kern_attend *op = group->op;
@@ -395,7 +395,7 @@ static void end_group(struct group *group)
     begin_group(group, group->op, group->kv_head);
 }
 
-/* Items go by rows and, within a row, by heads that share a kv head: in a step of many sequences they, too, are grouped. */
+/* Items go by rows and, within a row, by heads that share a kv head: so they make groups in steps of many sequences. */
 static void attend(const struct kern_attend *op, uint32_t first, uint32_t n)
 {
     const uint32_t n_shared = op->n_heads / op->shape.n_kv_heads;

@@ -94,7 +94,7 @@ static void matmul(const struct kern_matmul *op, uint32_t first, uint32_t n)
     const uint8_t *weights = op->weights.bytes;
     struct row_source source = { .panel = NULL };
 
-    if (kern_act_of(op->weights.type) == KERN_ACT_F32 && op->n_rows > 1) {
+    if (kern_act_of(op->weights.type) == KERN_ACT_F32) {
         avx512_matmul_floats(op, first, n);
         return;
     }

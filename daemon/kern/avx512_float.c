@@ -3,8 +3,7 @@
  *
  * Sixteen weight rows go together, four at a time by up to four activation rows: sixteen running registers. Their trees
  * are joined for the sixteen rows at once, so that the result is a register with a weight row in each lane. The last
- * columns are padded with -0 * 1: adding -0 changes no float. One activation row is left to avx2, which has fewer
- * streams to read and waits for memory anyway.
+ * columns are padded with -0 * 1: adding -0 changes no float.
  */
 #include "kern/avx512_lane.h"
 #include "kern/set.h"
@@ -37,8 +36,8 @@ AVX512_INLINE __m512 load_weights(uint32_t type, const uint8_t *at, __mmask16 ma
 }
 
 /* Adds the products of @mask columns from @col on of rows @part, @part + 4, + 8 and + 12. */
-AVX512_INLINE void add_columns(uint32_t type, const struct float_tile *tile, uint32_t n_acts, const uint8_t *rows[4],
-                               uint32_t col, __mmask16 mask, __m512 (*sum)[4])
+AVX512_INLINE void add_products(uint32_t type, const struct float_tile *tile, uint32_t n_acts, const uint8_t *rows[4],
+                                uint32_t col, __mmask16 mask, __m512 (*sum)[4])
 {
     const size_t elem_bytes = type == ELEM_F32 ? 4 : 2;
     __m512 weights[4];
@@ -56,7 +55,7 @@ AVX512_INLINE void add_columns(uint32_t type, const struct float_tile *tile, uin
 }
 
 /* Computes the products of sixteen weight rows with @n_acts activation rows, a weight row in each lane. */
-AVX512_INLINE void run_tile(uint32_t type, const struct float_tile *tile, uint32_t n_acts, __m512 *ret_products)
+AVX512_INLINE void multiply_tile(uint32_t type, const struct float_tile *tile, uint32_t n_acts, __m512 *ret_products)
 {
     const uint32_t whole = tile->n_cols / LANES * LANES;
     __m512 four[TILE_ACTS][4];
@@ -74,10 +73,10 @@ AVX512_INLINE void run_tile(uint32_t type, const struct float_tile *tile, uint32
             }
         }
         for (uint32_t col = 0; col < whole; col += LANES) {
-            add_columns(type, tile, n_acts, rows, col, 0xffff, sum);
+            add_products(type, tile, n_acts, rows, col, 0xffff, sum);
         }
         if (whole < tile->n_cols) {
-            add_columns(type, tile, n_acts, rows, whole, (__mmask16)((1u << (tile->n_cols - whole)) - 1), sum);
+            add_products(type, tile, n_acts, rows, whole, (__mmask16)((1u << (tile->n_cols - whole)) - 1), sum);
         }
         for (uint32_t t = 0; t < n_acts; t++) {
             four[t][part] = join_four(sum[t], add);
@@ -88,32 +87,32 @@ AVX512_INLINE void run_tile(uint32_t type, const struct float_tile *tile, uint32
     }
 }
 
-AVX512_INLINE void run_type(uint32_t type, const struct float_tile *tile, uint32_t n_acts, __m512 *ret_products)
+AVX512_INLINE void multiply_type(uint32_t type, const struct float_tile *tile, uint32_t n_acts, __m512 *ret_products)
 {
     switch (n_acts) {
     case 1:
-        run_tile(type, tile, 1, ret_products);
+        multiply_tile(type, tile, 1, ret_products);
         break;
     case 2:
-        run_tile(type, tile, 2, ret_products);
+        multiply_tile(type, tile, 2, ret_products);
         break;
     case 3:
-        run_tile(type, tile, 3, ret_products);
+        multiply_tile(type, tile, 3, ret_products);
         break;
     default:
-        run_tile(type, tile, 4, ret_products);
+        multiply_tile(type, tile, 4, ret_products);
         break;
     }
 }
 
-static void run(uint32_t type, const struct float_tile *tile, uint32_t n_acts, __m512 *ret_products)
+static void multiply(uint32_t type, const struct float_tile *tile, uint32_t n_acts, __m512 *ret_products)
 {
     if (type == ELEM_F32) {
-        run_type(ELEM_F32, tile, n_acts, ret_products);
+        multiply_type(ELEM_F32, tile, n_acts, ret_products);
     } else if (type == ELEM_F16) {
-        run_type(ELEM_F16, tile, n_acts, ret_products);
+        multiply_type(ELEM_F16, tile, n_acts, ret_products);
     } else {
-        run_type(ELEM_BF16, tile, n_acts, ret_products);
+        multiply_type(ELEM_BF16, tile, n_acts, ret_products);
     }
 }
 
@@ -132,7 +131,7 @@ static void rows_by_all(const struct kern_matmul *op, uint32_t w, uint32_t n)
         for (uint32_t t = 0; t < n_now; t++) {
             tile.acts[t] = (const float *)(const void *)((const char *)op->acts + (row + t) * op->act_bytes);
         }
-        run(op->weights.type, &tile, n_now, products);
+        multiply(op->weights.type, &tile, n_now, products);
         for (uint32_t t = 0; t < n_now; t++) {
             _mm512_mask_storeu_ps(op->out + (row + t) * op->out_stride + w, (__mmask16)((1u << n) - 1), products[t]);
         }

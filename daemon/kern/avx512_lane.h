@@ -1,5 +1,5 @@
 /*
- * Avx512_lane: sixteen floats at once: the tree of kern.h, 1, for sixteen rows together, exp and tanh; private to the set
+ * Avx512_lane: sixteen floats at once: the tree of kern.h, 1, for sixteen rows, exp and tanh; private to the set
  *
  * Functions are always inlined: they are steps of kernels, and a call would spill the registers.
  */

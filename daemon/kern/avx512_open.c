@@ -57,7 +57,7 @@ AVX512_INLINE void put_run(struct opened *opened, uint32_t j, const __m512i q[RU
 
 /* ---- super-blocks ---- */
 
-#define SUPER(format, half, n_scaled, shift)                                                                           \
+#define SUPER(format, half, n_scaled, shift, prefetches)                                                               \
     AVX512_INLINE void open_piece_##format(struct opened *opened, const struct piece *piece)                           \
     {                                                                                                                  \
         head_##format(piece, opened);                                                                                  \
@@ -75,6 +75,9 @@ AVX512_INLINE void put_run(struct opened *opened, uint32_t j, const __m512i q[RU
                                                                                                                        \
         (void)ret_d;                                                                                                   \
         (void)ret_m;                                                                                                   \
+        if (prefetches) {                                                                                              \
+            prefetch_run(tile, j);                                                                                     \
+        }                                                                                                              \
         run_##format(&piece, j, q);                                                                                    \
     }                                                                                                                  \
     AVX512_INLINE void narrow_##format(const struct tile *tile, uint32_t n_rows)                                       \
@@ -110,12 +113,12 @@ SMALL(q5_0, HALF_FIRST, 16, false)
 SMALL(q5_1, NO_HALF, 0, true)
 SMALL(q8_0, HALF_FIRST, 128, false)
 SMALL(iq4_nl, HALF_FIRST, 128, false)
-SUPER(q2_k, NO_HALF, 4, 0)
-SUPER(q3_k, HALF_LAST(q3_k), 4, 2)
-SUPER(q4_k, NO_HALF, 8, 0)
-SUPER(q5_k, NO_HALF, 8, 0)
-SUPER(q6_k, HALF_LAST(q6_k), 4, 5)
-SUPER(iq4_xs, NO_HALF, 8, 7)
+SUPER(q2_k, NO_HALF, 4, 0, false)
+SUPER(q3_k, HALF_LAST(q3_k), 4, 2, false)
+SUPER(q4_k, NO_HALF, 8, 0, false)
+SUPER(q5_k, NO_HALF, 8, 0, false)
+SUPER(q6_k, HALF_LAST(q6_k), 4, 5, true)
+SUPER(iq4_xs, NO_HALF, 8, 7, false)
 
 OPEN(q4_0, HALF_FIRST)
 OPEN(q4_1, NO_HALF)

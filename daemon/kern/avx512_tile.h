@@ -49,10 +49,11 @@ AVX512_INLINE void add_dots(__m512i *sum, const __m512i *q, const uint8_t (*w)[4
 }
 
 /*
- * Prefetches what lies one piece ahead of run @j. The processor does not see the order in which a piece is read: that of
- * Q6_K (scales, then the two places of low and of high bits by turns) came from memory at a quarter of its bandwidth.
- * A piece's lines are spread over the runs, because the processor can wait for a few lines only. Prefetching does not
- * fault behind the end of the weights.
+ * Prefetches what lies one piece ahead of run @j. Only Q6_K needs it: the processor does not foresee the order in which
+ * its pieces are read (scales, then the two places of low and of high bits by turns), and they came from memory at a
+ * quarter of its bandwidth. The other formats are read upwards, and prefetching halved the speed of Q4_0. A piece's
+ * lines are spread over the runs, because the processor can wait for a few lines only. Prefetching does not fault
+ * behind the weights.
  */
 AVX512_INLINE void prefetch_run(const struct tile *tile, uint32_t j)
 {
@@ -78,7 +79,6 @@ AVX512_INLINE void tile_small(const struct tile *tile, uint32_t n_rows, int offs
         __m512 d, m;
 
         if (load_run) {
-            prefetch_run(tile, j);
             load_run(tile, j, q, &d, &m);
         } else {
             d = _mm512_load_ps(tile->opened->d[j]);
@@ -123,7 +123,6 @@ AVX512_INLINE void add_run(__m512i *sum, const struct tile *tile, const struct o
     __m512i q[RUN_REGS];
 
     if (load_run) {
-        prefetch_run(tile, j);
         load_run(tile, j, q, NULL, NULL);
     }
     for (uint32_t k = 0; k < RUN_REGS; k += n_scaled) {

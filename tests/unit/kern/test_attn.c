@@ -127,6 +127,10 @@ static const struct scene scenes[] = {
       .n_pos = 90,
       .window = 33,
       .cap = 0.5f },
+    /* Heads of 16 times an odd number, and seven that share a kv head: edges of the tiles of avx512. */
+    { .shape = { .kv = KERN_KV_F16, .n_kv_heads = 2, .head_dim = 80 }, .n_heads = 14, .n_pos = 35 },
+    { .shape = { .kv = KERN_KV_Q8, .n_kv_heads = 1, .head_dim = 48 }, .n_heads = 7, .n_pos = 50, .window = 20 },
+    { .shape = { .kv = KERN_KV_Q4, .n_kv_heads = 2, .head_dim = 112 }, .n_heads = 12, .n_pos = 40, .cap = 2.0f },
     { .shape = { .kv = KERN_KV_F32, .n_kv_heads = 2, .head_dim = 64 }, .n_heads = 4, .n_pos = 50, .cap = 50.0f },
 };
 
