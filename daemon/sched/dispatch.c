@@ -190,7 +190,8 @@ static bool must_stop(const struct dispatch_view *view, struct dispatch_step *st
 /* True if a step like @step may wait, or go on waiting, behind the running one. */
 static bool may_wait(const struct dispatch_view *view, const struct dispatch_step *step)
 {
-    return !governor_bounds_time(&view->in->limits[step->eq->processor]) && !dispatch_is_gated(view, step) && !any_starves(view) &&
+    return !governor_bounds_time(&view->in->limits[step->eq->processor]) && !dispatch_is_gated(view, step) &&
+           !any_starves(view) &&
            dispatch_highest(view, DISPATCH_NO_PRIORITY, dispatch_displaces, step) == DISPATCH_NO_PRIORITY &&
            !is_passed_by(view, step, (int)step->priority - 1);
 }
