@@ -10,7 +10,7 @@
  */
 #include "sched/estimate.h"
 #include "base/num.h"
-#include "sched/fill.h"
+#include "sched/plan.h"
 #include <float.h>
 
 /* Bound on the slots that are looked at. Any beyond count as never free. */
@@ -33,8 +33,6 @@ struct outlook {
     double answers;   /* rows of answers in each step of its engine */
     double elsewhere; /* answers of higher classes at other engines, which come before its last token */
     double limit;     /* of a step of its engine */
-    double paced;     /* the same where answers with near deadlines need shorter steps */
-    double paced_ns;  /* and how long they do */
 
     /* Wait for a slot. */
     int64_t n_slots; /* slots lacking: those wanted first and its own, less free and given ones; 0 or below: none */
@@ -150,17 +148,8 @@ static bool is_assigned_first(const struct job *job, const struct job *other, en
     return order == ORDER_FAIR || is_promised(other, job);
 }
 
-/* Returns the time on the chip until @other's deadline, when it is over in any case. */
-static double left_ns(const struct job *other, const struct estimate_view *view)
-{
-    uint64_t left_us = other->finish_by_us - num_min(other->finish_by_us, view->boot_us);
-
-    return (double)left_us * view->limits[other->eq->processor].duty_permille;
-}
-
 /* Adds what @other's slot and answer mean to @job. */
-static void add_slot(struct outlook *outlook, const struct job *job, const struct job *other,
-                     const struct estimate_view *view)
+static void add_slot(struct outlook *outlook, const struct job *job, const struct job *other, enum estimate_order order)
 {
     bool gives_way = other->parked || other->yields;
 
@@ -170,21 +159,9 @@ static void add_slot(struct outlook *outlook, const struct job *job, const struc
     if (other->state == JOB_ASSIGNED) {
         outlook->answers += !gives_way && job_tokens_left(other) > 0 ? answer_ns(other) : 0.0;
         add_end(outlook, job, other);
-    } else if (!gives_way && is_assigned_first(job, other, view->order)) {
+    } else if (!gives_way && is_assigned_first(job, other, order)) {
         outlook->n_slots += other->state != JOB_OPENING && !other->owns_slot; /* they count as taken */
         outlook->n_pages += pages_of(other);
-    }
-    if (!gives_way && other->priority >= job->priority && other->finish_by_us > 0) {
-        const double *ns = job->eq->cost.ns;
-        double least_ns = ns[COST_FIXED] + job->eq->n_taken * ns[COST_DECODE_ROW];
-        double pace_ns = fill_pace_ns(other, view->limits, view->boot_us, least_ns);
-
-        if (pace_ns < outlook->limit) {
-            double ns_left = left_ns(other, view);
-
-            outlook->paced = pace_ns < outlook->paced ? pace_ns : outlook->paced;
-            outlook->paced_ns = ns_left > outlook->paced_ns ? ns_left : outlook->paced_ns;
-        }
     }
 }
 
@@ -223,11 +200,6 @@ static double shares_of(const struct queue *queue, const struct job *job, double
     return ns;
 }
 
-static void outlook_clear(struct outlook *outlook, double limit_ns)
-{
-    *outlook = (struct outlook){ .limit = limit_ns, .paced = limit_ns };
-}
-
 static bool has_slot(const struct job *job)
 {
     return job->state == JOB_ASSIGNED || job->state == JOB_OPENING || job->owns_slot;
@@ -242,7 +214,7 @@ static void outlook_init(struct outlook *outlook, const struct estimate_view *vi
     double n_free =
         (double)eq->n_pages * limits->kv_permille / 1000.0 - (double)eq->n_pages_promised + (double)eq->n_pages_shared;
 
-    outlook_clear(outlook, plan_target_ns(eq, limits));
+    *outlook = (struct outlook){ .limit = plan_target_ns(eq, limits) };
     if (!has_slot(job)) {
         outlook->n_slots = 1 - (int64_t)(eq->n_slots - eq->n_taken) - n_retained;
         outlook->n_pages = pages_of(job) - n_free - (double)n_pages_retained;
@@ -265,7 +237,7 @@ static void look_out(const struct estimate_view *view, const struct job *job, st
     if (extra) {
         extra->account->sum_ns = 0.0;
         add_prompt(ret_outlook, job, extra, view->order);
-        add_slot(ret_outlook, job, extra, view);
+        add_slot(ret_outlook, job, extra, view->order);
         ret_outlook->answers += extra->eq == job->eq ? answer_ns(extra) : 0.0;
     }
     for (const struct job *other = queue_first(queue); other; other = queue_next(queue, other)) {
@@ -276,7 +248,7 @@ static void look_out(const struct estimate_view *view, const struct job *job, st
             ret_outlook->n_slots -= other->eq == job->eq && has_slot(other);
             continue;
         }
-        add_slot(ret_outlook, job, other, view);
+        add_slot(ret_outlook, job, other, view->order);
         if (!other->parked && !other->yields) {
             add_prompt(ret_outlook, job, other, view->order);
         }
@@ -355,11 +327,11 @@ static double prompts_ns(double ns, double piece_ns, double step_ns)
     return ns + ((double)(uint64_t)(ns / piece_ns) + 1.0) * step_ns;
 }
 
-/* Returns what @limit_ns of a step leaves to prompts. The first prompt in the order has its @n_rows however many
- * answers there are. */
-static double piece_of(const struct outlook *outlook, const struct engine_queue *eq, double limit_ns, double n_rows)
+/* Returns what a step leaves to prompts. The first prompt in the order has its @n_rows however many answers there
+ * are. */
+static double piece_of(const struct outlook *outlook, const struct engine_queue *eq, double n_rows)
 {
-    double ns = limit_ns - eq->cost.ns[COST_FIXED] - outlook->answers;
+    double ns = outlook->limit - eq->cost.ns[COST_FIXED] - outlook->answers;
     double least_ns = n_rows * eq->cost.ns[COST_PREFILL_ROW];
 
     return ns > least_ns ? ns : least_ns;
@@ -373,7 +345,7 @@ void estimate_job(const struct estimate_view *view, const struct job *job, struc
     double n_least = (double)num_min(PLAN_PIECE_ROWS, num_max(1, eq->n_rows));
     struct outlook outlook;
     double step_ns;
-    double paced_ns;
+    double piece_ns;
     double ns;
     double finish_ns;
 
@@ -383,17 +355,13 @@ void estimate_job(const struct estimate_view *view, const struct job *job, struc
         outlook.before += QUEUE_PATIENCE_US * 1000.0 * duty;
     }
     step_ns = eq->cost.ns[COST_FIXED] + outlook.answers;
-    ns = outlook.before + outlook.others + prompt_ns(job);
-    /* Either in the small pieces that hurried answers leave, or after those answers in full pieces, whichever is
-     * sooner. */
-    paced_ns = prompts_ns(ns, piece_of(&outlook, eq, outlook.paced, 1.0), step_ns);
-    ns = prompts_ns(ns, piece_of(&outlook, eq, outlook.limit, n_least), step_ns) + outlook.paced_ns;
-    ns = (ns < paced_ns ? ns : paced_ns) + outlook.elsewhere + slot_ns(&outlook, step_ns);
+    piece_ns = piece_of(&outlook, eq, n_least);
+    ns = prompts_ns(outlook.before + outlook.others + prompt_ns(job), piece_ns, step_ns) + outlook.elsewhere +
+         slot_ns(&outlook, step_ns);
     if (job->has_first) {
         ns = 0.0;
     }
-    finish_ns = ns + answer_time_ns(&outlook, job, step_ns + answer_ns(job),
-                                    piece_of(&outlook, eq, outlook.limit, n_least), outlook.limit);
+    finish_ns = ns + answer_time_ns(&outlook, job, step_ns + answer_ns(job), piece_ns, outlook.limit);
     *ret_estimate = (struct estimate){
         .first_us = ns / duty / 1000.0,
         .finish_us = finish_ns / duty / 1000.0,
