@@ -33,7 +33,7 @@ static void count_sent(struct dispatch_step *step)
 /* Returns the slice of a step on @processor: the processor's, and no longer than a boost may be. */
 static uint32_t slice_of(const struct dispatch_view *view, enum processor processor, bool is_boost)
 {
-    return is_boost ? dispatch_patience_us(view, processor) : view->in->limits[processor].slice_us;
+    return is_boost ? dispatch_boost_us(view, processor) : view->in->limits[processor].slice_us;
 }
 
 static void order(struct dispatch_order *ret_order, enum dispatch_what what, struct dispatch_step *step)
@@ -61,7 +61,6 @@ static void go_on(const struct dispatch_view *view, struct dispatch_step *step, 
     step->is_boost = is_boost;
     step->slice_us = slice_of(view, step->eq->processor, is_boost);
     step->from_us = view->in->now_us;
-    step->awaited_us = 0;
     dispatch_move(step, DISPATCH_RUNNING);
     order(ret_order, DISPATCH_CONTINUE, step);
 }
@@ -93,7 +92,6 @@ static void begin(struct dispatch *dispatch, const struct dispatch_view *view, s
     step->slice_us = slice_of(view, step->eq->processor, step->is_boost);
     step->sent_us = in->now_us;
     step->from_us = in->now_us;
-    step->awaited_us = 0;
     step->held_us = 0;
     step->suspended_at_us = 0;
     step->n_leaving = 0;
@@ -140,30 +138,7 @@ static bool any_starves(const struct dispatch_view *view)
     return false;
 }
 
-/*
- * A job of a higher class waits for the end of @step. Returns true if that takes too long: more than the patience is
- * left of it, or it has been awaited for that long. Otherwise sets the time to look again.
- */
-static bool is_waited_for_too_long(const struct dispatch_view *view, struct dispatch_step *step,
-                                   struct dispatch_order *ret_order)
-{
-    uint64_t now_us = view->in->now_us;
-    uint64_t patience_us = dispatch_patience_us(view, step->eq->processor);
-    uint64_t ran_us = now_us - num_min(now_us, step->from_us);
-    bool ends_anyhow = step->slice_us > 0 && step->slice_us <= ran_us + patience_us;
-
-    if (ends_anyhow) {
-        return false;
-    }
-    step->awaited_us = step->awaited_us > 0 ? step->awaited_us : now_us;
-    if (dispatch_left_us(step, now_us) > (int64_t)patience_us || now_us >= step->awaited_us + patience_us) {
-        return true;
-    }
-    wake_at(&ret_order->wake_us, step->awaited_us + patience_us);
-    return false;
-}
-
-static bool must_stop(const struct dispatch_view *view, struct dispatch_step *step, struct dispatch_order *ret_order)
+static bool must_stop(const struct dispatch_view *view, const struct dispatch_step *step)
 {
     uint32_t slice_us = view->in->limits[step->eq->processor].slice_us;
     uint64_t ran_us = view->in->now_us - num_min(view->in->now_us, step->from_us);
@@ -180,11 +155,7 @@ static bool must_stop(const struct dispatch_view *view, struct dispatch_step *st
     }
     /* With the class that it inherits, by which it went on: otherwise it would stop again after a part. */
     priority = dispatch_priority_of(view, step);
-    if (dispatch_highest(view, priority, dispatch_preempts, step) > priority || is_passed_by(view, step, priority)) {
-        return is_waited_for_too_long(view, step, ret_order);
-    }
-    step->awaited_us = 0;
-    return false;
+    return dispatch_highest(view, priority, dispatch_preempts, step) > priority || is_passed_by(view, step, priority);
 }
 
 /* True if a step like @step may wait, or go on waiting, behind the running one. */
@@ -277,7 +248,7 @@ static void attend_runner(struct dispatch *dispatch, const struct dispatch_view 
                           struct dispatch_step *runner, struct dispatch_order *ret_order)
 {
     struct dispatch_step *waiter = dispatch_waiter(dispatch);
-    bool stops = runner->state == DISPATCH_RUNNING && must_stop(view, runner, ret_order);
+    bool stops = runner->state == DISPATCH_RUNNING && must_stop(view, runner);
 
     if (waiter && waiter->state == DISPATCH_WAITING &&
         (stops || dispatch_is_pointless(waiter) || !may_wait(view, waiter))) {

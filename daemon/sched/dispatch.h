@@ -10,8 +10,8 @@
  *   engine, a bound, or the end of all its requests.
  * - Bounded: a step runs for one slice, and is suspended. After a slice of t the processor rests for t (1000 / duty -
  *   1), whichever engine had it. No step waits behind another.
- * - Preemption: for a higher class the waiting step is withdrawn, and the running one suspended unless it is about to
- *   end. It goes on when the higher class has nothing to run.
+ * - Preemption: for a higher class the waiting step is withdrawn, and the running one suspended. It goes on when the
+ *   higher class has nothing to run.
  * - Preemption at the same engine: only a realtime job does that, only to one step, since an engine holds two begun
  *   steps, and only until its first token. Afterwards it joins the steps of all others, or a long answer would suspend
  *   the rest of its engine.
@@ -38,9 +38,8 @@
  * engine, and one that has just ended (DISPATCH_ENDED). */
 #define DISPATCH_STEPS 8u
 
-/* How long a job of a higher class waits at most for a running step to end by itself. Below this a suspension costs
- * as much as it gains, since a part must end in any case. A shorter slice replaces it. */
-#define DISPATCH_PATIENCE_US 5000u
+/* The length of a boost where no shorter slice is set. */
+#define DISPATCH_BOOST_US 5000u
 
 /* A step that is suspended for higher classes gets a slice for this many of theirs. */
 #define DISPATCH_STARVE_SLICES 3u
@@ -75,7 +74,6 @@ struct dispatch_step {
     uint32_t slice_us;      /* sent with the last order to run; 0: no bound */
     uint64_t sent_us;       /* when it was sent */
     uint64_t from_us;       /* when it began to run, or was suspended */
-    uint64_t awaited_us;    /* since when a higher class waits for its end; 0: none does */
     uint64_t held_us;       /* processor time of its finished slices */
     /* The value of dispatch::held_us at its suspension. The time of others since then tells whether it starves. */
     uint64_t suspended_at_us;

@@ -34,11 +34,11 @@ bool dispatch_is_rested(const struct dispatch_view *view, enum processor process
     return dispatch_rested_at_us(view->dispatch, processor) <= view->in->now_us;
 }
 
-uint32_t dispatch_patience_us(const struct dispatch_view *view, enum processor processor)
+uint32_t dispatch_boost_us(const struct dispatch_view *view, enum processor processor)
 {
     uint32_t slice_us = view->in->limits[processor].slice_us;
 
-    return slice_us > 0 ? (uint32_t)num_min(slice_us, DISPATCH_PATIENCE_US) : DISPATCH_PATIENCE_US;
+    return slice_us > 0 ? (uint32_t)num_min(slice_us, DISPATCH_BOOST_US) : DISPATCH_BOOST_US;
 }
 
 static bool is_open(const struct dispatch_view *view, enum processor processor, enum priority priority)
@@ -96,16 +96,6 @@ bool dispatch_is_gated(const struct dispatch_view *view, const struct dispatch_s
     }
     /* The step of a suspect would keep all other jobs out of its engine. */
     return !is_open(view, processor, step->priority) && !step->plan.alone && !dispatch_is_pointless(step);
-}
-
-int64_t dispatch_left_us(const struct dispatch_step *step, uint64_t now_us)
-{
-    int64_t ran_us = (int64_t)step->held_us;
-
-    if (step->state == DISPATCH_RUNNING || step->state == DISPATCH_SUSPENDING) {
-        ran_us += (int64_t)(now_us - num_min(now_us, step->from_us));
-    }
-    return (int64_t)(step->plan.estimated_ns / 1000.0) - ran_us;
 }
 
 /* ---- jobs */
@@ -281,7 +271,7 @@ bool dispatch_is_starving(const struct dispatch_view *view, const struct dispatc
                      ? DISPATCH_STARVE_FIRST
                      : DISPATCH_STARVE_SLICES;
 
-    return others_us >= n * dispatch_patience_us(view, step->eq->processor);
+    return others_us >= n * dispatch_boost_us(view, step->eq->processor);
 }
 
 int dispatch_priority_of(const struct dispatch_view *view, const struct dispatch_step *step)

@@ -83,9 +83,6 @@ bool dispatch_is_pointless(const struct dispatch_step *step);
 /* True if others had so much time since its suspension that it gets a slice. */
 bool dispatch_is_starving(const struct dispatch_view *view, const struct dispatch_step *step);
 
-/* Returns the estimated time that is left of @step, in us; below 0: by how much it exceeds the estimate. */
-int64_t dispatch_left_us(const struct dispatch_step *step, uint64_t now_us);
-
 /* ---- processors */
 
 /* Returns when @processor has rested enough, monotonic; 0: it owes no rest. */
@@ -93,8 +90,8 @@ uint64_t dispatch_rested_at_us(const struct dispatch *dispatch, enum processor p
 
 bool dispatch_is_rested(const struct dispatch_view *view, enum processor processor);
 
-/* Returns how long a job waits for the end of a step, which is also the length of a boost. */
-uint32_t dispatch_patience_us(const struct dispatch_view *view, enum processor processor);
+/* Returns the length of a boost. */
+uint32_t dispatch_boost_us(const struct dispatch_view *view, enum processor processor);
 
 /* ---- dispatch_events.c */
 

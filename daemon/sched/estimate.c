@@ -10,7 +10,7 @@
  */
 #include "sched/estimate.h"
 #include "base/num.h"
-#include "sched/fill.h"
+#include "sched/plan.h"
 #include <float.h>
 #include <math.h>
 
@@ -34,8 +34,6 @@ struct outlook {
     double answers;   /* rows of answers in each step of its engine */
     double elsewhere; /* answers of higher classes at other engines, which come before its last token */
     double limit;     /* of a step of its engine */
-    double paced;     /* the same where answers with near deadlines need shorter steps */
-    double paced_ns;  /* and how long they do */
 
     /* Wait for a slot. */
     int64_t n_slots; /* slots lacking: those wanted first and its own, less free and given ones; 0 or below: none */
@@ -151,17 +149,8 @@ static bool is_assigned_first(const struct job *job, const struct job *other, en
     return order == ORDER_FAIR || is_promised(other, job);
 }
 
-/* Returns the time on the chip until @other's deadline, when it is over in any case. */
-static double left_ns(const struct job *other, const struct estimate_view *view)
-{
-    uint64_t left_us = other->finish_by_us - num_min(other->finish_by_us, view->boot_us);
-
-    return (double)left_us * view->limits[other->eq->processor].duty_permille;
-}
-
 /* Adds what @other's slot and answer mean to @job. */
-static void add_slot(struct outlook *outlook, const struct job *job, const struct job *other,
-                     const struct estimate_view *view)
+static void add_slot(struct outlook *outlook, const struct job *job, const struct job *other, enum estimate_order order)
 {
     bool gives_way = other->parked || other->yields;
 
@@ -171,21 +160,9 @@ static void add_slot(struct outlook *outlook, const struct job *job, const struc
     if (other->state == JOB_ASSIGNED) {
         outlook->answers += !gives_way && job_tokens_left(other) > 0 ? answer_ns(other) : 0.0;
         add_end(outlook, job, other);
-    } else if (!gives_way && is_assigned_first(job, other, view->order)) {
+    } else if (!gives_way && is_assigned_first(job, other, order)) {
         outlook->n_slots += other->state != JOB_OPENING && !other->owns_slot; /* they count as taken */
         outlook->n_pages += pages_of(other);
-    }
-    if (!gives_way && other->priority >= job->priority && other->finish_by_us > 0) {
-        const double *ns = job->eq->cost.ns;
-        double least_ns = ns[COST_FIXED] + job->eq->n_taken * ns[COST_DECODE_ROW];
-        double pace_ns = fill_pace_ns(other, view->limits, view->boot_us, least_ns);
-
-        if (pace_ns < outlook->limit) {
-            double ns_left = left_ns(other, view);
-
-            outlook->paced = pace_ns < outlook->paced ? pace_ns : outlook->paced;
-            outlook->paced_ns = ns_left > outlook->paced_ns ? ns_left : outlook->paced_ns;
-        }
     }
 }
 
@@ -224,11 +201,6 @@ static double shares_of(const struct queue *queue, const struct job *job, double
     return ns;
 }
 
-static void outlook_clear(struct outlook *outlook, double limit_ns)
-{
-    *outlook = (struct outlook){ .limit = limit_ns, .paced = limit_ns };
-}
-
 static bool has_slot(const struct job *job)
 {
     return job->state == JOB_ASSIGNED || job->state == JOB_OPENING || job->owns_slot;
@@ -243,7 +215,7 @@ static void outlook_init(struct outlook *outlook, const struct estimate_view *vi
     double n_free =
         (double)eq->n_pages * limits->kv_permille / 1000.0 - (double)eq->n_pages_promised + (double)eq->n_pages_shared;
 
-    outlook_clear(outlook, plan_target_ns(eq, limits));
+    *outlook = (struct outlook){ .limit = plan_target_ns(eq, limits) };
     if (!has_slot(job)) {
         outlook->n_slots = 1 - (int64_t)(eq->n_slots - eq->n_taken) - n_retained;
         outlook->n_pages = pages_of(job) - n_free - (double)n_pages_retained;
@@ -266,7 +238,7 @@ static void look_out(const struct estimate_view *view, const struct job *job, st
     if (extra) {
         extra->account->sum_ns = 0.0;
         add_prompt(ret_outlook, job, extra, view->order);
-        add_slot(ret_outlook, job, extra, view);
+        add_slot(ret_outlook, job, extra, view->order);
         ret_outlook->answers += extra->eq == job->eq ? answer_ns(extra) : 0.0;
     }
     for (const struct job *other = queue_first(queue); other; other = queue_next(queue, other)) {
@@ -277,7 +249,7 @@ static void look_out(const struct estimate_view *view, const struct job *job, st
             ret_outlook->n_slots -= other->eq == job->eq && has_slot(other);
             continue;
         }
-        add_slot(ret_outlook, job, other, view);
+        add_slot(ret_outlook, job, other, view->order);
         if (!other->parked && !other->yields) {
             add_prompt(ret_outlook, job, other, view->order);
         }
@@ -356,13 +328,13 @@ static double prompts_ns(double ns, double piece_ns, double step_ns)
     return ns + ((double)(uint64_t)(ns / piece_ns) + 1.0) * step_ns;
 }
 
-/* Returns what @limit_ns of a step leaves to prompts, in no more rows than the engine takes. The first prompt in the
- * order has its @n_rows however many answers there are. */
-static double piece_of(const struct outlook *outlook, const struct job *job, double limit_ns, double n_rows)
+/* Returns what a step leaves to prompts, in no more rows than the engine takes. The first prompt in the order has its
+ * @n_rows however many answers there are. */
+static double piece_of(const struct outlook *outlook, const struct job *job, double n_rows)
 {
     const struct engine_queue *eq = job->eq;
-    double row_ns = fmax(prompt_ns(job) / (double)num_max(1, job_rows_left(job)), job->eq->cost.ns[COST_PREFILL_ROW]);
-    double ns = limit_ns - eq->cost.ns[COST_FIXED] - outlook->answers;
+    double row_ns = fmax(prompt_ns(job) / (double)num_max(1, job_rows_left(job)), eq->cost.ns[COST_PREFILL_ROW]);
+    double ns = outlook->limit - eq->cost.ns[COST_FIXED] - outlook->answers;
     double least_ns = n_rows * eq->cost.ns[COST_PREFILL_ROW];
     double most_ns = (double)num_max(1, eq->n_rows) * row_ns;
 
@@ -377,7 +349,7 @@ void estimate_job(const struct estimate_view *view, const struct job *job, struc
     double n_least = (double)num_min(PLAN_PIECE_ROWS, num_max(1, eq->n_rows));
     struct outlook outlook;
     double step_ns;
-    double paced_ns;
+    double piece_ns;
     double ns;
     double finish_ns;
 
@@ -387,17 +359,13 @@ void estimate_job(const struct estimate_view *view, const struct job *job, struc
         outlook.before += QUEUE_PATIENCE_US * 1000.0 * duty;
     }
     step_ns = eq->cost.ns[COST_FIXED] + outlook.answers;
-    ns = outlook.before + outlook.others + prompt_ns(job);
-    /* Either in the small pieces that hurried answers leave, or after those answers in full pieces, whichever is
-     * sooner. */
-    paced_ns = prompts_ns(ns, piece_of(&outlook, job, outlook.paced, 1.0), step_ns);
-    ns = prompts_ns(ns, piece_of(&outlook, job, outlook.limit, n_least), step_ns) + outlook.paced_ns;
-    ns = (ns < paced_ns ? ns : paced_ns) + outlook.elsewhere + slot_ns(&outlook, step_ns);
+    piece_ns = piece_of(&outlook, job, n_least);
+    ns = prompts_ns(outlook.before + outlook.others + prompt_ns(job), piece_ns, step_ns) + outlook.elsewhere +
+         slot_ns(&outlook, step_ns);
     if (job->has_first) {
         ns = 0.0;
     }
-    finish_ns = ns + answer_time_ns(&outlook, job, step_ns + answer_ns(job),
-                                    piece_of(&outlook, job, outlook.limit, n_least), outlook.limit);
+    finish_ns = ns + answer_time_ns(&outlook, job, step_ns + answer_ns(job), piece_ns, outlook.limit);
     *ret_estimate = (struct estimate){
         .first_us = ns / duty / 1000.0,
         .finish_us = finish_ns / duty / 1000.0,

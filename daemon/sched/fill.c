@@ -12,13 +12,6 @@
 /* Halvings that find a level: from any distance of virtual times down to one unit. */
 #define FILL_HALVINGS 64u
 
-uint64_t fill_start(const struct job *job)
-{
-    uint64_t lead = job_decodes(job) ? FILL_LEAD_TOK * account_unit(&job->limits) : 0;
-
-    return job_start(job) + (uint64_t)FILL_LEAD_TOK * ACCOUNT_TOKEN - lead;
-}
-
 bool fill_is_share(const struct job *a, const struct job *b, uint64_t now_us)
 {
     return queue_rank(a, now_us) == queue_rank(b, now_us) && a->priority == b->priority && !a->urgent && !b->urgent &&
@@ -45,17 +38,6 @@ double plan_target_ns(const struct engine_queue *eq, const struct governor_limit
         most_ns = slice_ns;
     }
     return most_ns > least_ns ? most_ns : least_ns;
-}
-
-double fill_pace_ns(const struct job *job, const struct governor_limits *limits, uint64_t boot_us, double least_ns)
-{
-    uint32_t n_tok = job_tokens_left(job);
-    uint64_t left_us = job->finish_by_us > boot_us ? job->finish_by_us - boot_us : 0;
-    double n = n_tok > 0 ? n_tok : 1;
-
-    /* A thousandth of a microsecond on the clock is one ns of the chip at full duty. */
-    return (double)left_us * limits[job->eq->processor].duty_permille / n -
-           (FILL_SPARE + FILL_SPARE_STEPS / n) * least_ns;
 }
 
 /* Adds @n_rows of @job to @load: of its prompt, or the one of its answer. */
@@ -164,6 +146,19 @@ static void room_init(struct room *room, struct plan *plan, struct job *const *j
 
 /* ---- job by job */
 
+/* Returns how long a step may take on the chip, in ns, for an answer with a finish_by_us to end in good time. A step
+ * that holds nothing but answers takes @least_ns. */
+static double pace_of(const struct job *job, const struct governor_limits *limits, uint64_t boot_us, double least_ns)
+{
+    uint32_t n_tok = job_tokens_left(job);
+    uint64_t left_us = job->finish_by_us > boot_us ? job->finish_by_us - boot_us : 0;
+    double n = n_tok > 0 ? n_tok : 1;
+
+    /* A thousandth of a microsecond on the clock is one ns of the chip at full duty. */
+    return (double)left_us * limits[job->eq->processor].duty_permille / n -
+           (FILL_SPARE + FILL_SPARE_STEPS / n) * least_ns;
+}
+
 /* Shortens the step for an answer with a near deadline: the pieces of other jobs give way. */
 static void keep_pace(struct room *room, const struct job *job)
 {
@@ -171,7 +166,7 @@ static void keep_pace(struct room *room, const struct job *job)
     double pace = room->limit_ns;
 
     if (job->urgent && job->finish_by_us > 0) {
-        pace = fill_pace_ns(job, room->in->limits, room->in->boot_us, least_ns);
+        pace = pace_of(job, room->in->limits, room->in->boot_us, least_ns);
     }
     if (pace < room->limit_ns) {
         room->limit_ns = pace;
@@ -250,7 +245,7 @@ static bool try_level(const struct room *room, struct job *const *jobs, uint32_t
     for (uint32_t i = 0; i < n; i++) {
         struct job *job = jobs[i];
         uint64_t unit = account_unit(&job->limits);
-        uint64_t start = fill_start(job) + job->account->level;
+        uint64_t start = job_start(job) + job->account->level;
         uint64_t n_more = start < level ? num_div_up(level - start, unit) : 0;
 
         job->n_planned = (uint32_t)num_min(n_more, job_rows_left(job));
@@ -273,7 +268,7 @@ static uint64_t find_level(const struct room *room, struct job *const *jobs, uin
     for (uint32_t i = 0; i < n; i++) {
         uint64_t most = (uint64_t)room->n_rows * account_unit(&jobs[i]->limits);
 
-        high = num_max(high, num_saturate(fill_start(jobs[i]), most, UINT64_MAX));
+        high = num_max(high, num_saturate(job_start(jobs[i]), most, UINT64_MAX));
     }
     for (uint32_t i = 0; i < FILL_HALVINGS && low < high; i++) {
         uint64_t middle = high - (high - low) / 2;

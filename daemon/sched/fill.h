@@ -12,20 +12,8 @@
 
 #include "sched/plan.h"
 
-/* Answers may run this many tokens ahead of other accounts' prompts: they cost one row, and a person reads them. It
- * is about a second of a lively answer. */
-#define FILL_LEAD_TOK 16u
-
-/* Returns where @job stands in its class, in virtual time. It includes the lead of answers, shifted so that it is
- * never below 0. */
-uint64_t fill_start(const struct job *job);
-
 /* True if only the shares decide which of @a and @b is first. */
 bool fill_is_share(const struct job *a, const struct job *b, uint64_t now_us);
-
-/* Returns how long a step may take on the chip, in ns, for an answer with a finish_by_us to end in good time. A step
- * that holds nothing but answers takes @least_ns. */
-double fill_pace_ns(const struct job *job, const struct governor_limits *limits, uint64_t boot_us, double least_ns);
 
 /* Fills @plan from those of @jobs that belong to its engine. The engine of @plan is set, and it holds nothing. */
 void fill_step(struct plan *plan, struct job *const *jobs, uint32_t n, const struct plan_input *in);

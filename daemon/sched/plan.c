@@ -19,8 +19,8 @@ static bool goes_first(const struct job *a, const struct job *b, uint64_t now_us
     if (a->account == b->account && job_decodes(a) != job_decodes(b)) {
         return job_decodes(a);
     }
-    if (a->account != b->account && fill_start(a) != fill_start(b)) {
-        return fill_start(a) < fill_start(b);
+    if (a->account != b->account && job_start(a) != job_start(b)) {
+        return job_start(a) < job_start(b);
     }
     return job_decodes(a) != job_decodes(b) ? job_decodes(a) : a->order < b->order;
 }

@@ -196,7 +196,6 @@ struct job *queue_next_slot(const struct queue *queue, const struct governor_lim
  * - By any job from one with an account out of budget (tokens or energy a minute) for longer than computing it again
  *   takes, if it is in no step and has no deadline. It takes a slot back by its order when it may spend again.
  * - By a higher class from a lower one, without ageing: from the lowest class, and there from the job that loses least.
- * - By a job that would miss its deadline, from one of its class without a deadline, or with a deadline already met.
  * - By an account that has had less, from one of its class with at least two slots: if it has none, or by weight fewer
  *   even with one more than the other with one less. So one user's requests don't shut out another's, and no slot is
  *   taken back and forth.

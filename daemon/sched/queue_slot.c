@@ -144,7 +144,6 @@ enum reason {
     REASON_PARKED,
     REASON_RESTS,
     REASON_PRIORITY,
-    REASON_URGENT,
     REASON_SHARE,
     REASON_QUANTUM,
     REASON_AGE,
@@ -287,11 +286,6 @@ static enum reason reason_of(const struct want *want, const struct job *from)
     }
     if (job->priority > from->priority) {
         return REASON_PRIORITY;
-    }
-    /* A promised deadline would be missed, and @from has none, or none left. It takes nothing back: what it waits for
-     * then is no deadline. */
-    if (job->urgent && job->priority == from->priority && queue_deadline_us(from) == 0) {
-        return REASON_URGENT;
     }
     if (may_share(want, from)) {
         return REASON_SHARE;

@@ -76,7 +76,7 @@ static double due_ns(const struct monitor *monitor, const struct request *reques
 static double need_by(const struct monitor *monitor, const struct request *request, uint64_t by_us)
 {
     const struct governor_limits *limits = server_limits(monitor->server);
-    double slice_us = limits->slice_us > 0 ? limits->slice_us : DISPATCH_PATIENCE_US;
+    double slice_us = limits->slice_us > 0 ? limits->slice_us : DISPATCH_BOOST_US;
     double ns =
         due_ns(monitor, request, by_us) + (slice_us + (double)monitor->scenario->chip.part_us) * (double)TIMELINE_US;
     struct list *link;

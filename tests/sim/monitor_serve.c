@@ -30,7 +30,7 @@
 #define COST_PART      0.25
 
 /* How long a realtime arrival waits for the end of an unbounded step. */
-#define PATIENCE_US ((double)DISPATCH_PATIENCE_US)
+#define SLICE_US 5000.0
 
 /* ---- shares */
 
@@ -397,7 +397,7 @@ double monitor_offered(const struct monitor *monitor, uint64_t at_ns)
 
 /*
  * Returns the time of the first token as a multiple of what it may take: one slice of another job (or
- * DISPATCH_PATIENCE_US if unbounded) with a part, one frame that is drawn when it arrives, its own work, and a message
+ * SLICE_US if unbounded) with a part, one frame that is drawn when it arrives, its own work, and a message
  * there and back for each slice and frame of that. It is measured not on the clock but in what the limits offered of
  * the chip meanwhile: a duty that falls while it waits excuses only itself.
  */
@@ -421,7 +421,7 @@ static double first_times(const struct monitor *monitor, const struct request *r
         shortest_us = slice_us > 0 ? (uint32_t)num_min(shortest_us, slice_us) : shortest_us;
     }
     n_messages += own / 1000.0 / shortest_us;
-    return had_ns / (own + (longest_us > 0 ? longest_us : PATIENCE_US) * 1000.0 + (double)chip->part_us * 1000.0 +
+    return had_ns / (own + (longest_us > 0 ? longest_us : SLICE_US) * 1000.0 + (double)chip->part_us * 1000.0 +
                      (period_ns + n_messages * there_and_back_ns) * had_ns / waited_ns);
 }
 

@@ -260,14 +260,16 @@ int sweep_many(const struct sweep_options *options)
     if (options->json) {
         uint64_t n_tok = 0;
         uint64_t n_refused = 0;
+        uint64_t n_failed = 0;
 
         for (int i = 0; i < FAMILY_COUNT; i++) {
             n_tok += sums.families[i].n_tok;
             n_refused += sums.families[i].n_refused;
+            n_failed += sums.families[i].n_failed;
         }
-        printf("{\"from\":%llu,\"count\":%llu,\"tokens\":%llu,\"refused\":%llu,\"invariants\":",
-               (unsigned long long)options->from, (unsigned long long)options->count, (unsigned long long)n_tok,
-               (unsigned long long)n_refused);
+        printf("{\"from\":%llu,\"count\":%llu,\"failed\":%llu,\"tokens\":%llu,\"refused\":%llu,\"invariants\":",
+               (unsigned long long)options->from, (unsigned long long)options->count, (unsigned long long)n_failed,
+               (unsigned long long)n_tok, (unsigned long long)n_refused);
         print_tallies_json(&sums.tallies);
         printf("}\n");
     } else {

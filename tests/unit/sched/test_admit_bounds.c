@@ -92,27 +92,6 @@ START_TEST(one_slot_is_not_promised_twice)
 }
 END_TEST
 
-START_TEST(a_prompt_behind_an_urgent_answer_waits_no_longer_than_for_its_end)
-{
-    struct fixture_request hurries;
-    struct fixture_request request;
-
-    /* It leaves next to nothing of a step for a second and a half: at a row of each it would be a thousand steps. */
-    ck_assert(try_arrive(&hurries, 2, PRIORITY_INTERACTIVE, 10, 95, 0, 1500000));
-    fixture_until(&fixture, fixture.in.now_us + 50000);
-    prepare(&request, 1, PRIORITY_INTERACTIVE, 1000, 2, 0, 0);
-    ck_assert_int_eq(admit(&request), ADMIT_OK);
-    ck_assert_uint_ge(verdict.first_us, 1500000);
-    ck_assert_uint_le(verdict.first_us, 4 * SECOND_US);
-
-    fixture_arrive(&fixture, &request);
-    fixture_until(&fixture, fixture.in.now_us + 6 * SECOND_US);
-    ck_assert(!hurries.expired);
-    ck_assert_uint_gt(request.first_us, 0);
-    ck_assert_uint_le(request.first_us - request.asked_us, verdict.first_us);
-}
-END_TEST
-
 START_TEST(a_higher_class_at_another_model_has_the_chip_to_its_last_token)
 {
     struct engine_queue other = fixture.eq;
@@ -249,7 +228,6 @@ int main(void)
     tcase_add_test(tcase, promises_of_one_user_leave_time_for_those_of_another);
     tcase_add_test(tcase, a_slot_that_its_class_keeps_is_not_promised);
     tcase_add_test(tcase, one_slot_is_not_promised_twice);
-    tcase_add_test(tcase, a_prompt_behind_an_urgent_answer_waits_no_longer_than_for_its_end);
     tcase_add_test(tcase, a_higher_class_at_another_model_has_the_chip_to_its_last_token);
     tcase_add_test(tcase, a_budget_that_others_of_the_user_will_spend_is_not_promised);
     tcase_add_test(tcase, a_hint_of_some_milliseconds_refuses_no_deadline_behind_it);

@@ -49,58 +49,6 @@ START_TEST(a_realtime_arrival_stops_a_step_so_that_it_can_be_opened)
 }
 END_TEST
 
-START_TEST(a_step_that_is_about_to_end_is_not_suspended)
-{
-    struct job low;
-    struct job high;
-    struct dispatch_step *step;
-
-    add_answer(&low, PRIORITY_BACKGROUND, &eqs[0]); /* 10.1 ms */
-    low.n_left = 1;
-    step = expect(DISPATCH_STEP);
-    pass(6 * MS);
-    add_answer(&high, PRIORITY_REALTIME, &eqs[0]);
-    expect(DISPATCH_NONE);
-    ck_assert_uint_gt(order.wake_us, in.now_us); /* unless it does not end */
-    pass(10 * MS);
-    ck_assert_ptr_eq(expect(DISPATCH_SUSPEND), step);
-}
-END_TEST
-
-START_TEST(no_job_waits_longer_than_patience_for_a_step_that_should_have_ended)
-{
-    struct job low;
-    struct job high;
-    struct dispatch_step *step;
-
-    add_answer(&low, PRIORITY_BACKGROUND, &eqs[0]); /* 10.1 ms */
-    low.n_left = 1;
-    step = expect(DISPATCH_STEP);
-    pass(9 * MS);
-    add_answer(&high, PRIORITY_REALTIME, &eqs[1]);
-    expect(DISPATCH_NONE);
-    ck_assert_uint_eq(order.wake_us, in.now_us + DISPATCH_PATIENCE_US);
-    pass(DISPATCH_PATIENCE_US);
-    ck_assert_ptr_eq(expect(DISPATCH_SUSPEND), step);
-}
-END_TEST
-
-START_TEST(slices_that_are_short_are_waited_for)
-{
-    struct job low;
-    struct job high;
-    struct dispatch_step *step;
-
-    add_prompt(&low, PRIORITY_BACKGROUND, &eqs[0], 200);
-    bound(2 * MS, 1000);
-    step = expect(DISPATCH_STEP);
-    add_answer(&high, PRIORITY_REALTIME, &eqs[0]);
-    expect(DISPATCH_NONE);
-    stand(step, 2 * MS);
-    ck_assert_int_eq(expect(DISPATCH_STEP)->priority, PRIORITY_REALTIME);
-}
-END_TEST
-
 START_TEST(realtime_at_one_engine_stops_background_at_the_other)
 {
     struct job low;
@@ -352,7 +300,7 @@ START_TEST(a_step_that_starves_gets_a_slice_between_those_of_a_higher_class)
         }
         n_gifts++;
         ck_assert_ptr_eq(order.step, first);
-        ck_assert_uint_eq(first->slice_us, DISPATCH_PATIENCE_US);
+        ck_assert_uint_eq(first->slice_us, DISPATCH_BOOST_US);
         expect(DISPATCH_NONE); /* a boost is not taken back */
         if (first->held_us + 5 * MS < 10 * MS) {
             stand(first, 5 * MS);
@@ -529,9 +477,6 @@ int main(void)
     const TTest *const facts[] = {
         realtime_withdraws_suspends_and_lets_go_on,
         a_realtime_arrival_stops_a_step_so_that_it_can_be_opened,
-        a_step_that_is_about_to_end_is_not_suspended,
-        no_job_waits_longer_than_patience_for_a_step_that_should_have_ended,
-        slices_that_are_short_are_waited_for,
         realtime_at_one_engine_stops_background_at_the_other,
         interactive_waits_for_a_step_of_its_own_engine_and_stops_that_of_another,
         a_gated_job_gives_realtime_its_place_at_the_engine,

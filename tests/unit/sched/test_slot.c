@@ -519,6 +519,46 @@ START_TEST(an_answer_goes_on_while_a_long_prompt_comes_in)
 }
 END_TEST
 
+/* Takes and gives slots until none changes hands. Returns how many were taken. */
+static uint32_t hand_out(void)
+{
+    uint32_t n = 0;
+    struct job *job;
+
+    do {
+        while ((job = fixture_victim(&fixture))) {
+            fixture_preempt(&fixture, job);
+            n++;
+        }
+        job = fixture_next_slot(&fixture);
+        if (job) {
+            fixture_assign(&fixture, container_of(job, struct fixture_request, job));
+        }
+    } while (job && n < 10000);
+    return n;
+}
+
+/* Requests that come faster than steps end must not take slots from each other again and again. */
+START_TEST(without_steps_each_request_takes_one_slot_at_most)
+{
+    struct fixture_request flood[200];
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < COUNTOF(flood); i++) {
+        fixture_add(&fixture, &flood[i], 1 + i * 5 % 8, 0, (enum priority)(i * 7 % 11 % PRIORITY_COUNT), 10, 10);
+        n += hand_out();
+        fixture.in.now_us += 1000;
+    }
+    for (uint32_t i = 0; i < 200; i++) {
+        n += hand_out();
+        fixture.in.now_us += SECOND_US / 10;
+    }
+
+    ck_assert_uint_gt(n, 0);
+    ck_assert_uint_le(n, COUNTOF(flood));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("sched-slot");
@@ -549,6 +589,7 @@ int main(void)
     tcase_add_test(tcase, a_job_that_loses_all_with_each_preemption_still_ends);
     tcase_add_test(tcase, a_preempted_job_is_not_passed_by_newer_work_of_its_account);
     tcase_add_test(tcase, an_answer_goes_on_while_a_long_prompt_comes_in);
+    tcase_add_test(tcase, without_steps_each_request_takes_one_slot_at_most);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

@@ -241,34 +241,6 @@ START_TEST(a_job_that_asks_again_is_not_passed_by_one_behind_a_job_without_room)
 }
 END_TEST
 
-START_TEST(a_job_that_would_miss_its_deadline_takes_the_slot_of_one_without)
-{
-    struct job late;
-
-    eqs[0].n_slots = N_SLOTS;
-    for (size_t i = 0; i < N_SLOTS; i++) {
-        add_waiting(&assigned[i], PRIORITY_INTERACTIVE, 5);
-        assigned[i].finish_by_us = in.boot_us + 1000 * MS;
-        open_it(&assigned[i], 0);
-    }
-    add_waiting(&late, PRIORITY_INTERACTIVE, 5);
-    late.first_by_us = in.boot_us + 1000 * MS;
-    ck_assert_ptr_null(victim());
-    late.urgent = true;
-    ck_assert_ptr_null(victim()); /* as much is promised to the others */
-    assigned[2].finish_by_us = 0;
-    assigned[2].first_by_us = in.boot_us + 1000 * MS;
-    ck_assert_ptr_null(victim());
-    assigned[2].has_first = true;
-
-    ck_assert_ptr_eq(victim(), &assigned[2]);
-    preempt(victim());
-    ck_assert_ptr_eq(next_slot(), &late);
-    open_it(&late, 0);
-    ck_assert_ptr_null(victim());
-}
-END_TEST
-
 START_TEST(a_job_that_has_computed_nothing_loses_nothing)
 {
     struct dispatch_step *step;
@@ -327,7 +299,6 @@ int main(void)
         the_largest_job_has_its_pages_when_it_is_alone,
         no_job_is_preempted_for_pages_that_the_last_of_its_class_will_keep,
         a_job_that_asks_again_is_not_passed_by_one_behind_a_job_without_room,
-        a_job_that_would_miss_its_deadline_takes_the_slot_of_one_without,
         a_job_that_has_computed_nothing_loses_nothing,
         what_realtime_needed_once_is_forgotten_after_64_others,
     };
