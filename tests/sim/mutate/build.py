@@ -84,7 +84,7 @@ class Build:
                              capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C"})
         return run.stderr if run.returncode != 0 else ""
 
-    def link(self, command, dropped, objects, target):
+    def link(self, command, dropped, objects, target, flags=STATIC):
         """Links as @command does without the object @dropped; @objects take the place of its own, or come first."""
         words = []
         extra = [str(x) for x in objects]
@@ -97,7 +97,7 @@ class Build:
         words[at + 2:at + 2] = extra
         words = [re.sub(r"/libsubunit\.so$", "/libsubunit.a", word) for word in words]
         target.parent.mkdir(parents=True, exist_ok=True)
-        subprocess.run(words + STATIC, cwd=self.folder, check=True, capture_output=True)
+        subprocess.run(words + flags, cwd=self.folder, check=True, capture_output=True)
 
 
 def write_sources(sources, folder):
