@@ -139,7 +139,7 @@ static bool is_plausible(const struct instance *instance, const struct plan_entr
     const struct job *job = entry->job;
     uint32_t sequence = stream_of(entry->job)->sequence.number;
 
-    if (done->rows + done->drafts > entry->n_rows + entry->n_drafts || done->n_tokens > 1 + entry->n_drafts ||
+    if ((uint64_t)done->rows + done->drafts > entry->n_rows + entry->n_drafts || done->n_tokens > 1 + entry->n_drafts ||
         (done->n_logprobs != 0 && done->n_logprobs != done->n_tokens) ||
         (sequence != 0 && done->sequence != sequence)) {
         return false;
@@ -197,10 +197,10 @@ static bool load_of(const struct plan *plan, const Sotto__Engine__StepDone *done
     *ret_load = plan->load;
     for (uint32_t i = 0; i < plan->n_entries; i++) {
         const struct plan_entry *entry = &plan->entries[i];
-        uint32_t n_rows = done->entries[i]->rows + done->entries[i]->drafts;
-        uint32_t n_less = entry->n_rows + entry->n_drafts - n_rows;
+        uint64_t n_rows = (uint64_t)done->entries[i]->rows + done->entries[i]->drafts;
+        uint32_t n_less = entry->n_rows + entry->n_drafts - (uint32_t)n_rows;
 
-        if (n_rows < entry->n_rows) {
+        if (n_rows < entry->n_rows || n_rows > entry->n_rows + entry->n_drafts) {
             return false;
         }
         ret_load->n[COST_DECODE_ROW] -= n_less;

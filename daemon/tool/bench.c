@@ -13,9 +13,13 @@
 #include "tool/table.h"
 #include "tool/trial.h"
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum bench_option {
     BENCH_THREADS = TOOL_ROWS_COUNT,
@@ -180,29 +184,62 @@ static int read_options(const struct tool_call *call, struct request *request)
 
 /* ---- results ---- */
 
-/* Opens the picture before anything is measured: a wrong path should not cost a minute. */
-static FILE *open_plot(const struct request *request, struct diag *diag)
+/* Opens a new file beside the picture, which takes its place at the end. NULL: @diag. */
+static FILE *open_part(const char *part, struct diag *diag)
 {
-    FILE *file = fopen(request->plot, request->force ? "we" : "wxe");
+    FILE *file = fopen(part, "wxe");
 
-    if (!file && errno == EEXIST) {
-        diag_set(diag, "exists already; --force replaces it");
-    } else if (!file) {
-        diag_set(diag, "can't be written: %s", strerrordesc_np(errno));
+    if (!file) {
+        diag_set(diag, "%s can't be written: %s", part, strerrordesc_np(errno));
     }
     return file;
 }
 
-static int show(const struct tool_call *call, const struct request *request, const struct bench *bench, FILE *plot)
+/* Checks the path of the picture before anything is measured: a wrong one should not cost a minute. */
+static bool check_plot(const struct request *request, const char *part, struct diag *diag)
+{
+    struct stat info;
+    FILE *file;
+
+    if (lstat(request->plot, &info) == 0 && (!request->force || !S_ISREG(info.st_mode))) {
+        diag_set(diag, request->force ? "is not a plain file" : "exists already; --force replaces it");
+        return false;
+    }
+    file = open_part(part, diag);
+    if (file) {
+        fclose(file);
+        unlink(part);
+    }
+    return file != NULL;
+}
+
+/* Writes the picture, all or nothing. */
+static bool save_plot(const struct request *request, const char *part, const struct bench *bench, struct diag *diag)
+{
+    FILE *file = open_part(part, diag);
+    bool is_written;
+
+    if (!file) {
+        return false;
+    }
+    bench_plot(bench, file);
+    is_written = !ferror(file);
+    is_written = fclose(file) == 0 && is_written;
+    if (is_written && renameat2(AT_FDCWD, part, AT_FDCWD, request->plot, request->force ? 0 : RENAME_NOREPLACE) == 0) {
+        return true;
+    }
+    diag_set(diag, "can't be written: %s", strerrordesc_np(errno));
+    unlink(part);
+    return false;
+}
+
+static int show(const struct tool_call *call, const struct request *request, const struct bench *bench,
+                const char *part)
 {
     struct diag diag = DIAG_INIT;
 
-    if (plot) {
-        bench_plot(bench, plot);
-        if (fflush(plot) != 0 || ferror(plot)) {
-            diag_set(&diag, "can't be written: %s", strerrordesc_np(errno));
-            return tool_fail(call, request->plot, &diag, 0);
-        }
+    if (request->plot && !save_plot(request, part, bench, &diag)) {
+        return tool_fail(call, request->plot, &diag, 0);
     }
     if (call->json) {
         return tool_print(call, bench_json(bench));
@@ -211,7 +248,7 @@ static int show(const struct tool_call *call, const struct request *request, con
     return tool_flush(call);
 }
 
-static int measure(const struct tool_call *call, const struct request *request, FILE *plot)
+static int measure(const struct tool_call *call, const struct request *request, const char *part)
 {
     struct bench *bench = mem_calloc(MEM_MISC, 1, sizeof(*bench));
     struct diag diag = DIAG_INIT;
@@ -227,7 +264,7 @@ static int measure(const struct tool_call *call, const struct request *request, 
         bench->n_models++;
     }
     if (!r) {
-        r = show(call, request, bench, plot);
+        r = show(call, request, bench, part);
     }
     mem_free(bench);
     return r < 0 ? tool_fail(call, NULL, NULL, r) : r;
@@ -236,20 +273,17 @@ static int measure(const struct tool_call *call, const struct request *request, 
 static int bench(const struct tool_call *call, const struct request *request)
 {
     struct diag diag = DIAG_INIT;
-    FILE *plot = NULL;
-    int r;
+    char part[PATH_MAX];
 
     if (request->plot) {
-        plot = open_plot(request, &diag);
-        if (!plot) {
+        if ((size_t)snprintf(part, sizeof(part), "%s.part", request->plot) >= sizeof(part)) {
+            return tool_usage(call, "--plot: the path is too long");
+        }
+        if (!check_plot(request, part, &diag)) {
             return tool_fail(call, request->plot, &diag, 0);
         }
     }
-    r = measure(call, request, plot);
-    if (plot) {
-        fclose(plot);
-    }
-    return r;
+    return measure(call, request, part);
 }
 
 static int run(struct tool_call *call, struct args *args)

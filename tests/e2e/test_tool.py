@@ -298,6 +298,22 @@ def a_bench_has_each_case_with_its_samples_and_what_was_left_out():
 
 
 @fact
+def a_bench_that_fails_leaves_the_old_picture():
+    with tempfile.TemporaryDirectory() as folder:
+        picture, link = os.path.join(folder, "bench.svg"), os.path.join(folder, "link.svg")
+        os.symlink(picture, link)
+        with open(picture, "w", encoding="utf-8") as file:
+            file.write("old")
+        equal(sotto("bench", os.path.join(folder, "none.gguf"), "--plot", picture, "--force")[0], 1)
+        code, _, err = sotto("bench", os.path.join(folder, "none.gguf"), "--plot", link, "--force")
+        equal(code, 1)
+        holds("not a plain file" in err, err)
+        equal(sorted(os.listdir(folder)), ["bench.svg", "link.svg"])
+        with open(picture, encoding="utf-8") as file:
+            equal(file.read(), "old")
+
+
+@fact
 def a_bench_of_a_model_that_does_not_run_says_why():
     code, _, err = sotto("bench", truth("tokenizers/ggml-vocab-gpt-2.gguf"))
 
