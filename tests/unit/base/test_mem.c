@@ -189,7 +189,7 @@ END_TEST
 
 START_TEST(foreign_pointer_ends_the_process)
 {
-    static char foreign[256];
+    static _Alignas(64) char foreign[256];
 
     mem_free(foreign + 128);
 }
